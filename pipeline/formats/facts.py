@@ -1,0 +1,170 @@
+"""What formats report: the facts that rules judge. Frozen, no opinions, no I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pipeline.model.arch import TargetArch
+    from pipeline.model.paths import MemberPath
+    from pipeline.model.versions import PtxVersion
+
+
+class EntryKind(IntEnum):
+    """Fatbin entry kinds seen in the output of NVIDIA's tools, 11.2 to 13.5; others stay plain numbers."""
+
+    PTX = 1
+    CUBIN = 2
+    LTO_IR = 8
+    TILE_IR = 128
+    CONCATENATED = 256
+
+
+class Codec(StrEnum):
+    """How an entry's payload is packed: flag 0x2000 is an LZ4 block, 0x8000 a Zstandard frame."""
+
+    NONE = "none"
+    LZ4 = "lz4"
+    ZSTD = "zstd"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class CubinFacts:
+    """Facts of a cubin's ELF header and notes, where the payload can be read.
+
+    ``abi`` is 7 (OS ABI 0x33) or 8 (0x41); ``toolkit`` is the producing toolkit as major*10+minor where noted;
+    ``kernels`` counts entry functions, 0 for the link-time stub that nvcc puts into programs.
+    """
+
+    arch: TargetArch | None
+    os_abi: int
+    abi: int
+    e_flags: int
+    toolkit: int | None
+    kernels: int | None
+    relocatable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFacts:
+    """One fatbin entry, from its header, which is never compressed.
+
+    ``kind`` is an ``EntryKind`` or the raw number; ``arch`` is ``None`` for kinds without one (256). ``ptx`` is the
+    ISA version of PTX, ``code_version`` the (major, minor) field as it stands (1.7/1.8 for cubins).
+    ``nested`` are the members of a concatenated container. ``cubin`` is set where the payload was looked into;
+    ``payload_error`` says what was wrong with it under a deep run.
+    """
+
+    index: int
+    kind: EntryKind | int
+    arch: TargetArch | None
+    codec: Codec
+    flags: int
+    code_version: tuple[int, int]
+    ptx: PtxVersion | None
+    offset: int
+    header_size: int
+    payload_size: int
+    compressed_size: int
+    uncompressed_size: int
+    identifier: str
+    nested: tuple[EntryFacts, ...] = ()
+    cubin: CubinFacts | None = None
+    payload_error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FatbinFacts:
+    """One container of device code, usually one translation unit.
+
+    ``section`` is where it was found (``.nv_fatbin``, ``__nv_relfatbin``, empty for a bare file); ``relocatable`` marks
+    ``-rdc`` code that is linked, not loaded.
+    """
+
+    path: MemberPath
+    section: str
+    index: int
+    offset: int
+    size: int
+    version: int
+    entries: tuple[EntryFacts, ...]
+    relocatable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolNeed:
+    """An imported symbol with the version and library it is bound to, where the file says so."""
+
+    name: str
+    version: str | None
+    library: str | None
+    weak: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ElfFacts:
+    """What the dynamic linker reads in a host ELF file.
+
+    ``version_needs`` maps a library to the symbol versions required of it (``libc.so.6`` → ``GLIBC_2.34`` …);
+    ``dlopen_names`` are library names found as plain strings (best effort, never decisive alone).
+    """
+
+    path: MemberPath
+    machine: str
+    elf_type: str
+    interpreter: str | None
+    soname: str | None
+    needed: tuple[str, ...]
+    rpath: tuple[str, ...]
+    runpath: tuple[str, ...]
+    version_needs: dict[str, tuple[str, ...]]
+    imports: tuple[SymbolNeed, ...]
+    exports_count: int
+    has_device_code: bool
+    dlopen_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BareImage:
+    """A cubin or PTX file that stands alone, not inside a fatbin."""
+
+    path: MemberPath
+    entry: EntryFacts
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """A member that is neither ELF nor device code, or that is named and not judged (``unknown``)."""
+
+    path: MemberPath
+    what: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A member that is corrupt or hostile: it fails its artifact."""
+
+    path: MemberPath
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """Everything found in one artifact. ``files`` maps each member path to its size; links map to their target."""
+
+    root: str
+    format: str
+    sha256: str
+    size: int
+    members: int
+    elves: tuple[ElfFacts, ...]
+    fatbins: tuple[FatbinFacts, ...]
+    bare: tuple[BareImage, ...]
+    opaque: tuple[Opaque, ...]
+    damage: tuple[Damage, ...]
+    links: dict[str, str]
+    deep: bool

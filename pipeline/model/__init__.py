@@ -1,0 +1,1 @@
+"""Frozen values that all floors share; no I/O, no clock."""

@@ -1,0 +1,266 @@
+"""What matrix.yaml promises, lane by lane: the declared side of every comparison."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.model.arch import TargetArch
+    from pipeline.model.versions import DriverVersion, GlibcVersion, ToolkitVersion
+
+
+class Flavour(StrEnum):
+    """Whether a lane carries device code."""
+
+    CUDA = "cuda"
+    CPU = "cpu"
+
+
+class Platform(StrEnum):
+    """The host instruction set of a lane."""
+
+    X86_64 = "x86_64"
+    AARCH64 = "aarch64"
+
+
+class CompressionMode(StrEnum):
+    """The ``--compress-mode`` that nvcc is asked for."""
+
+    NONE = "none"
+    SPEED = "speed"
+    BALANCE = "balance"
+    SIZE = "size"
+    DEFAULT = "default"
+
+
+class ToolkitOrigin(StrEnum):
+    """Where the compiler of a lane comes from."""
+
+    BASE_IMAGE = "base-image"
+    WHEELS = "wheels"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One GPU with one driver that a lane promises to run on."""
+
+    sm: int
+    driver: DriverVersion
+    gpu: str | None = None
+    required: bool = True
+    runner: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The contract's spelling: ``80@535.288.01``."""
+        return f"{self.sm}@{self.driver}"
+
+
+@dataclass(frozen=True, slots=True)
+class GitSource:
+    """A git repository at a ref, pinned by the commit the ref must resolve to."""
+
+    url: str
+    ref: str
+    commit: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathSource:
+    """A local source tree; its digest is taken when it is read. ``sha256`` pins it when given."""
+
+    path: Path
+    sha256: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SdistSource:
+    """A package registry's source archive, pinned by digest; ``subdirectory`` is the tree inside it to build."""
+
+    package: str
+    version: str
+    sha256: str
+    subdirectory: str = "."
+
+
+@dataclass(frozen=True, slots=True)
+class PrebuiltFile:
+    """A bundle that was built elsewhere, on this disk."""
+
+    path: Path
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class PrebuiltUrl:
+    """A bundle that was built elsewhere, to be downloaded."""
+
+    url: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class PrebuiltWheel:
+    """A wheel from the package registry, pinned by digest; ``serve`` declares how its server is launched."""
+
+    package: str
+    version: str
+    filename: str
+    sha256: str
+
+
+BuildSource = GitSource | PathSource | SdistSource
+PrebuiltSource = PrebuiltFile | PrebuiltUrl | PrebuiltWheel
+Source = BuildSource | PrebuiltSource
+
+
+@dataclass(frozen=True, slots=True)
+class Debootstrap:
+    """How to make a base image where none can be pulled: a Debian suite bootstrapped with these packages."""
+
+    suite: str
+    include: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BaseImage:
+    """The image a lane builds (and serves) in. ``digest`` pins it; ``fallback`` makes a stand-in locally."""
+
+    name: str
+    reference: str
+    digest: str | None = None
+    fallback: Debootstrap | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ServedModel:
+    """The GGUF to serve: generated (the default) or a URL pinned by digest, which then names its own token."""
+
+    url: str | None = None
+    sha256: str | None = None
+    expected_token: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SmokeSettings:
+    """How a bundle's server is started and how long it may take.
+
+    ``command`` is run in the unpacked bundle; ``{bundle}``, ``{model}``, ``{host}`` and ``{port}`` are filled in,
+    ``{device}`` by ``device_arguments[cpu|cuda]`` (spliced as separate words). Times are seconds. ``contain`` asks
+    for a container of the lane's base image instead of a plain process.
+    """
+
+    command: tuple[str, ...]
+    device_arguments: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    environment: dict[str, str] = field(default_factory=dict)
+    ready_timeout: float = 120.0
+    token_timeout: float = 60.0
+    stop_timeout: float = 10.0
+    contain: bool = False
+    model: ServedModel = field(default_factory=ServedModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """A named exception: this check of this lane may fail until ``expires`` (ISO date), because of ``reason``."""
+
+    check: str
+    reason: str
+    owner: str
+    expires: str
+
+
+@dataclass(frozen=True, slots=True)
+class BundleSpec:
+    """What is released: the asset is ``NAME-VERSION-linux-PLATFORM[-cudaX.Y].tar.gz``, one folder inside."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRecipe:
+    """What turns the source into files: a Dockerfile of ``dockerfiles/`` and what is collected from it.
+
+    ``defines`` are CMake cache entries, ``cmake_target`` is what is built, ``install`` maps a path in the build
+    tree to one in the bundle, ``ship`` are toolkit libraries (globs) copied into the bundle's ``lib/``.
+    """
+
+    dockerfile: str
+    cmake_target: str
+    defines: dict[str, str] = field(default_factory=dict)
+    install: dict[str, str] = field(default_factory=dict)
+    ship: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in matrix.yaml, both numbers from 1."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """One row of the expanded matrix, with everything that later stages need to know.
+
+    ``archs`` is empty and ``toolkit``, ``driver_floor`` are ``None`` exactly for CPU lanes (and prebuilt lanes
+    that do not declare them). ``required`` are the check ids that must have passing evidence, never empty:
+    ``audit``, ``smoke@cpu``, ``load@SM@DRIVER``, ``smoke@SM@DRIVER``.
+    """
+
+    id: str
+    bundle: BundleSpec
+    flavour: Flavour
+    platform: Platform
+    source: Source
+    recipe: BuildRecipe | None
+    toolkit: ToolkitVersion | None
+    toolkit_origin: ToolkitOrigin | None
+    archs: tuple[TargetArch, ...]
+    compression: CompressionMode | None
+    base_image: BaseImage | None
+    driver_floor: DriverVersion | None
+    host_glibc: GlibcVersion | None
+    host_libraries: tuple[str, ...]
+    targets: tuple[Target, ...]
+    smoke: SmokeSettings
+    required: tuple[str, ...]
+    waivers: tuple[Waiver, ...]
+    on_demand: bool
+    combination: dict[str, str]
+    position: Position
+
+    @property
+    def prebuilt(self) -> bool:
+        """Whether build means fetch."""
+        return isinstance(self.source, PrebuiltFile | PrebuiltUrl | PrebuiltWheel)
+
+
+@dataclass(frozen=True, slots=True)
+class Publisher:
+    """A destination by name. ``partial`` allows approved lanes to be published while others are refused."""
+
+    name: str
+    kind: str
+    location: str
+    partial: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The lanes of one matrix.yaml in matrix order, and where approved bundles go."""
+
+    matrix_file: Path
+    lanes: tuple[Lane, ...]
+    publishers: tuple[Publisher, ...]
