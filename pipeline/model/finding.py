@@ -93,4 +93,9 @@ class Outcome:
 
     def to_json(self) -> dict[str, Any]:
         """The outcome as the contract prints it."""
-        return {"rule": self.rule, "status": self.status.value, "examined": self.examined, "reason": self.reason}
+        return {
+            "rule": self.rule,
+            "status": self.status.value,
+            "examined": self.examined,
+            "reason": self.reason,
+        }

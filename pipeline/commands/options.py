@@ -1,0 +1,76 @@
+"""Options that several commands share, so that they are spelled and explained once."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pipeline import __version__
+from pipeline.errors import InfrastructureError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+
+def add_matrix(parser: argparse.ArgumentParser, *, default: str | None = "matrix.yaml") -> None:
+    """``--matrix FILE``."""
+    parser.add_argument(
+        "--matrix",
+        metavar="FILE",
+        type=Path,
+        default=Path(default) if default else None,
+        help="the matrix file" + (f" (default {default})" if default else ""),
+    )
+
+
+def add_lanes(parser: argparse.ArgumentParser) -> None:
+    """``--lane ID``, repeatable."""
+    parser.add_argument(
+        "--lane", metavar="ID", action="append", default=[], help="only this lane (repeatable; default: all)"
+    )
+
+
+def add_state(parser: argparse.ArgumentParser) -> None:
+    """``--state DIR``."""
+    parser.add_argument(
+        "--state",
+        metavar="DIR",
+        type=Path,
+        default=Path(".cubingate"),
+        help="where bundles, logs and evidence are kept (default .cubingate)",
+    )
+
+
+def add_format(parser: argparse.ArgumentParser, choices: Sequence[str] = ("text", "json")) -> None:
+    """``--format``; the first choice is the default."""
+    parser.add_argument("--format", choices=choices, default=choices[0], help=f"default {choices[0]}")
+
+
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """``--output FILE``."""
+    parser.add_argument("--output", metavar="FILE", type=Path, help="write the result here instead of stdout")
+
+
+def emit(arguments: argparse.Namespace, text: str) -> None:
+    """Print the command's data to stdout, or to ``--output FILE`` where the command has it.
+
+    ``InfrastructureError`` when the file cannot be written.
+    """
+    output: Path | None = getattr(arguments, "output", None)
+    text = text if text.endswith("\n") else text + "\n"
+    if output is None:
+        sys.stdout.write(text)
+        return
+    try:
+        output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise InfrastructureError(f"cannot write {output}: {error.strerror}") from error
+
+
+def document(kind: str, content: Mapping[str, Any]) -> str:
+    """One JSON document of the contract: its version, kind and tool, then ``content``."""
+    head = {"schema_version": 1, "kind": kind, "tool": {"name": "cubingate", "version": __version__}}
+    return json.dumps({**head, **content}, indent=1, ensure_ascii=True)
