@@ -7,9 +7,7 @@ from dataclasses import dataclass
 
 def printable(name: str) -> str:
     """``name`` on one line: control characters and undecodable bytes are escaped, never printed raw."""
-    return "".join(
-        c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in name
-    )
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in name)
 
 
 @dataclass(frozen=True, slots=True, order=True)
