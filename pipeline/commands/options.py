@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from pipeline import __version__
 from pipeline.errors import InfrastructureError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
 
 def add_matrix(parser: argparse.ArgumentParser, *, default: str | None = "matrix.yaml") -> None:
@@ -68,9 +66,3 @@ def emit(arguments: argparse.Namespace, text: str) -> None:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InfrastructureError(f"cannot write {output}: {error.strerror}") from error
-
-
-def document(kind: str, content: Mapping[str, Any]) -> str:
-    """One JSON document of the contract: its version, kind and tool, then ``content``."""
-    head = {"schema_version": 1, "kind": kind, "tool": {"name": "cubingate", "version": __version__}}
-    return json.dumps({**head, **content}, indent=1, ensure_ascii=True)

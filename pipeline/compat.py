@@ -1,0 +1,65 @@
+"""``compat.json``: what users of the published assets need to know, taken from the evidence and nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pipeline.gate import Standing
+from pipeline.model.arch import ArchKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.gate import Approved, LaneVerdict
+
+
+def compatibility(approved: Sequence[Approved]) -> dict[str, Any]:
+    """The content of ``compat.json`` for these bundles, one row per asset."""
+    return {"assets": [_asset(item) for item in approved]}
+
+
+def _asset(item: Approved) -> dict[str, Any]:
+    lane = item.verdict.lane
+    return {
+        "file": item.artifact.path.name,
+        "sha256": item.artifact.sha256,
+        "size": item.artifact.size,
+        "lane": lane.id,
+        "bundle": {"name": lane.bundle.name, "version": lane.bundle.version},
+        "flavour": lane.flavour.value,
+        "platform": lane.platform.value,
+        "toolkit": str(lane.toolkit) if lane.toolkit else None,
+        "archs": {
+            "real": [arch.name for arch in lane.archs if arch.kind is ArchKind.REAL],
+            "virtual": [arch.name for arch in lane.archs if arch.kind is ArchKind.VIRTUAL],
+        },
+        "glibc": str(lane.host_glibc) if lane.host_glibc else None,
+        "minimum_driver": {
+            "inferred": _inferred_drivers(item.verdict),
+            "proven": _proven_drivers(item.verdict),
+        },
+        "checks": {check.check: check.standing.value for check in item.verdict.checks},
+    }
+
+
+def _inferred_drivers(verdict: LaneVerdict) -> dict[str, str | None]:
+    """The lowest driver per SM on which every fatbin loads, as the audit computed it."""
+    for check in verdict.checks:
+        if check.check == "audit" and check.evidence is not None:
+            targets = check.evidence.document.get("targets", [])
+            return {str(target["sm"]): target["minimum_driver"] for target in targets}
+    return {}
+
+
+def _proven_drivers(verdict: LaneVerdict) -> dict[str, list[str]]:
+    """The drivers per SM that a GPU check was seen to pass on."""
+    proven: dict[str, list[str]] = {}
+    for check in verdict.checks:
+        if check.standing is not Standing.PROVEN or check.evidence is None:
+            continue
+        machine = check.evidence.machine
+        if machine.sm is not None and machine.driver is not None:
+            drivers = proven.setdefault(str(machine.sm), [])
+            if machine.driver not in drivers:
+                drivers.append(machine.driver)
+    return proven

@@ -1,0 +1,133 @@
+"""Evidence on disk: one JSON file per record under the digest it is about, appended, never changed.
+
+Layout: ``DIR/<sha256 of the bundle>/<check>/<finished>-<nonce>.json``. Reading checks that each record is about
+the digest it lies under and that it is complete; a record that is not is ``CorruptInput``, never ignored.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from pipeline import __version__
+from pipeline.errors import CorruptInput, InfrastructureError
+from pipeline.model.evidence import Evidence, Machine
+from pipeline.model.finding import Outcome, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from pipeline.model.lane import Lane
+
+SCHEMA_VERSION = 1
+
+
+def scope_of(lane: Lane, check: str) -> str:
+    """Digest of what ``lane`` promises as far as ``check`` depends on it.
+
+    An audit depends on the declared device code, floors and targets, and on this version of the rules; a smoke on how
+    the bundle is served.
+    """
+    if check.startswith(("smoke", "load")):
+        promise: tuple[object, ...] = (lane.smoke, lane.base_image)
+    else:
+        promise = (
+            __version__,
+            lane.flavour,
+            lane.platform,
+            lane.toolkit,
+            lane.archs,
+            lane.compression,
+            lane.driver_floor,
+            lane.host_glibc,
+            lane.host_libraries,
+            lane.targets,
+        )
+    return hashlib.sha256(repr((check, promise)).encode()).hexdigest()
+
+
+def append(directory: Path, evidence: Evidence) -> Path:
+    """Write one record and return its path; ``InfrastructureError`` when the disk refuses."""
+    folder = directory / evidence.subject / evidence.check
+    text = json.dumps(_to_json(evidence), indent=1)
+    nonce = hashlib.sha256(text.encode()).hexdigest()[:8]
+    path = folder / f"{evidence.finished.replace(':', '')}-{nonce}.json"
+    part = path.with_suffix(f".{os.getpid()}.part")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise InfrastructureError(f"cannot record evidence in {folder}: {error.strerror}") from error
+    return path
+
+
+def read(directories: Iterable[Path], subject: str) -> tuple[Evidence, ...]:
+    """All records about ``subject``, oldest first; ``CorruptInput`` when one is damaged or misplaced."""
+    records = [_load(path, subject) for directory in directories for path in _files(directory / subject)]
+    return tuple(sorted(records, key=lambda record: record.finished))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    try:
+        yield from sorted(folder.glob("*/*.json"))
+    except OSError as error:
+        raise InfrastructureError(f"cannot read evidence in {folder}: {error.strerror}") from error
+
+
+def _load(path: Path, subject: str) -> Evidence:
+    remedy = f"remove the file, or run the check again: {path}"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InfrastructureError(f"cannot read evidence: {error.strerror}", remedy=remedy) from error
+    except (ValueError, RecursionError) as error:
+        raise CorruptInput("evidence is not JSON", remedy=remedy) from error
+    try:
+        evidence = _from_json(content)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CorruptInput(f"evidence is incomplete: {error}", remedy=remedy) from error
+    if evidence.subject != subject or evidence.check != path.parent.name:
+        raise CorruptInput("evidence lies under a digest or check that it is not about", remedy=remedy)
+    return evidence
+
+
+def _to_json(evidence: Evidence) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "evidence",
+        "tool": {"name": "cubingate", "version": __version__},
+        "subject": {"sha256": evidence.subject, "lane": evidence.lane},
+        "check": evidence.check,
+        "scope": evidence.scope,
+        "outcome": evidence.outcome.to_json(),
+        "machine": evidence.machine.to_json(),
+        "started": evidence.started,
+        "finished": evidence.finished,
+        "document": evidence.document,
+    }
+
+
+def _from_json(content: dict[str, Any]) -> Evidence:
+    if content["schema_version"] != SCHEMA_VERSION or content["kind"] != "evidence":
+        raise ValueError("not evidence of this version")
+    outcome = content["outcome"]
+    return Evidence(
+        subject=str(content["subject"]["sha256"]),
+        lane=str(content["subject"]["lane"]),
+        check=str(content["check"]),
+        scope=str(content["scope"]),
+        outcome=Outcome(
+            rule=str(outcome["rule"]),
+            status=Status(outcome["status"]),
+            examined=int(outcome["examined"]),
+            reason=outcome["reason"],
+        ),
+        machine=Machine(**content["machine"]),
+        started=str(content["started"]),
+        finished=str(content["finished"]),
+        document=dict(content["document"]),
+    )

@@ -1,0 +1,52 @@
+"""A recorded outcome, bound to the exact bytes and the exact promise that it is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pipeline.model.finding import Outcome
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """Where something was observed. ``device`` is ``cpu`` or ``cuda``; the GPU fields are ``None`` without one.
+
+    ``stand_in`` names what was not the real thing (a locally made base image, say); evidence says so.
+    """
+
+    platform: str
+    kernel: str
+    glibc: str | None
+    device: str
+    engine: str | None = None
+    gpu: str | None = None
+    uuid: str | None = None
+    sm: int | None = None
+    driver: str | None = None
+    stand_in: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Every field by name."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What one check concluded about one bundle.
+
+    ``subject`` is the bundle's SHA-256; ``scope`` the digest of the promise that was checked (targets, floors, how
+    to serve), so that evidence for yesterday's promise never approves today's. ``started`` and ``finished`` are UTC,
+    ISO 8601. ``document`` is the check's own JSON document.
+    """
+
+    subject: str
+    lane: str
+    check: str
+    scope: str
+    outcome: Outcome
+    machine: Machine
+    started: str
+    finished: str
+    document: dict[str, Any]

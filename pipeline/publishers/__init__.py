@@ -1,0 +1,1 @@
+"""One file per destination: preflight, publish, read back. They accept only ``Approved``."""
