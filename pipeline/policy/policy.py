@@ -1,0 +1,204 @@
+"""Answers the rules' questions from the policy tables; what they do not say is raised, never guessed."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.errors import UsageError
+from pipeline.formats.facts import Codec, EntryKind
+from pipeline.model.lane import CompressionMode, Target
+from pipeline.model.versions import DriverVersion, ToolkitVersion
+from pipeline.policy import unknown
+from pipeline.policy.rows import CompatStatus
+
+if TYPE_CHECKING:
+    from pipeline.model.arch import Gpu, TargetArch
+    from pipeline.model.versions import PtxVersion
+    from pipeline.policy.rows import Branch, CompatRow, CompressionRow, CudaError, GpuRow, KindRow, ToolkitRow
+
+_FORM = "write SM@DRIVER, such as 80@535.288.01 or 90@580"
+_KIND_WORDS = {EntryKind.PTX: "ptx", EntryKind.CUBIN: "cubin"}
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The world's facts, read once and checked. ``date`` (ISO) is the newest row's."""
+
+    date: str
+    branches: tuple[Branch, ...]
+    toolkits: tuple[ToolkitRow, ...]
+    gpus: tuple[GpuRow, ...]
+    codec_floors: dict[Codec, DriverVersion | None]
+    compression: tuple[CompressionRow, ...]
+    kinds: tuple[KindRow, ...]
+    compatibility: tuple[CompatRow, ...]
+    errors: tuple[CudaError, ...]
+    ptx_minimum: dict[str, PtxVersion]
+    symbols: dict[str, ToolkitVersion | None]
+
+    # drivers
+
+    def branch(self, driver: DriverVersion) -> Branch:
+        """The row that says what ``driver`` can do: its branch, or the newest listed one below it.
+
+        ``UnknownDriver`` when it is older than the first or newer than the last branch of the table.
+        """
+        place = bisect_right(self.branches, driver.branch, key=lambda row: row.number)
+        if place == 0 or driver.branch > self.branches[-1].number:
+            side = "older" if place == 0 else "newer"
+            raise unknown.UnknownDriver(f"driver {driver} is {side} than the policy tables of {self.date}")
+        return self.branches[place - 1]
+
+    def max_ptx(self, driver: DriverVersion) -> PtxVersion:
+        """Newest PTX ISA that the driver's JIT reads; ``UnknownDriver``."""
+        return self.branch(driver).max_ptx
+
+    def cuda_of(self, driver: DriverVersion) -> ToolkitVersion:
+        """CUDA version that the driver reports; ``UnknownDriver``."""
+        return self.branch(driver).cuda
+
+    def first_driver_with_ptx(self, ptx: PtxVersion) -> DriverVersion:
+        """Lowest driver whose JIT reads this PTX ISA; ``UnknownDriver`` when none of the tables does."""
+        for row in self.branches:
+            if row.max_ptx >= ptx:
+                return row.first_driver or DriverVersion(f"{row.number}.0")
+        raise unknown.UnknownDriver(f"PTX ISA {ptx} is newer than the policy tables of {self.date}")
+
+    def first_driver_with_cuda(self, cuda: ToolkitVersion) -> DriverVersion:
+        """Lowest driver that reports this CUDA version or a newer one; ``UnknownDriver``."""
+        for row in self.branches:
+            if row.cuda >= cuda:
+                return row.first_driver or DriverVersion(f"{row.number}.0")
+        raise unknown.UnknownDriver(f"CUDA {cuda} is newer than the policy tables of {self.date}")
+
+    def parse_target(self, text: str) -> Target:
+        """Read ``80@535.288.01`` or ``80@535`` (that branch's first toolkit driver); ``UsageError`` if malformed.
+
+        A branch above the tables is accepted here and judged ``unknown`` later.
+        """
+        sm, at, driver = text.partition("@")
+        if not at or not sm.isascii() or not sm.isdigit() or not 2 <= len(sm) <= 3:
+            raise UsageError(f"{text!r} is not a target", remedy=_FORM)
+        if driver.isascii() and driver.isdigit() and 0 < len(driver) <= 6:
+            return Target(sm=int(sm), driver=self._toolkit_driver(int(driver)))
+        try:
+            return Target(sm=int(sm), driver=DriverVersion.parse(driver))
+        except ValueError as error:
+            raise UsageError(f"{text!r} is not a target: {error}", remedy=_FORM) from None
+
+    def _toolkit_driver(self, branch: int) -> DriverVersion:
+        for row in self.branches:
+            if row.number == branch:
+                if row.first_driver is None:
+                    raise UsageError(f"no toolkit shipped with {row.label}", remedy="name the full driver version")
+                return row.first_driver
+        if branch > self.branches[-1].number:
+            return DriverVersion(f"{branch}.0")
+        raise UsageError(f"R{branch} is not a driver branch of the tables", remedy="name the full driver version")
+
+    # GPUs and architectures
+
+    def gpu_row(self, number: int) -> GpuRow:
+        """Everything about an SM number; ``UnknownGpu``."""
+        for row in self.gpus:
+            if row.gpu.number == number:
+                return row
+        raise unknown.UnknownGpu(f"sm_{number} is not in the policy tables of {self.date}")
+
+    def gpu(self, number: int) -> Gpu:
+        """The GPU generation behind an SM number; ``UnknownGpu``."""
+        return self.gpu_row(number).gpu
+
+    def gpu_floor(self, number: int) -> DriverVersion:
+        """First driver that serves this GPU generation; ``UnknownGpu``. Single products can need a later build."""
+        return self.gpu_row(number).first_driver
+
+    def gpu_last_branch(self, number: int) -> int | None:
+        """Last driver branch that serves this GPU, ``None`` while it is still served; ``UnknownGpu``."""
+        return self.gpu_row(number).last_branch
+
+    def tegra(self, number: int) -> bool:
+        """Whether the SM number is an integrated GPU's; an unlisted number is not known to be one."""
+        return any(row.gpu.tegra for row in self.gpus if row.gpu.number == number)
+
+    def ptx_minimum_of(self, arch: TargetArch) -> PtxVersion:
+        """Lowest PTX ISA in which this target can be written; ``UnknownArch``."""
+        found = self.ptx_minimum.get(arch.name)
+        if found is None:
+            raise unknown.UnknownArch(f"{arch} is not in the policy tables of {self.date}")
+        return found
+
+    # toolkits and containers
+
+    def toolkit(self, version: ToolkitVersion) -> ToolkitRow:
+        """The row of ``version``'s major.minor; ``UnknownToolkit``."""
+        for row in self.toolkits:
+            if (row.version.major, row.version.minor) == (version.major, version.minor):
+                return row
+        raise unknown.UnknownToolkit(f"CUDA toolkit {version} is not in the policy tables of {self.date}")
+
+    def cubin_floor(self, major: int) -> DriverVersion:
+        """Lowest driver for cubins of this toolkit major (minor version compatibility); ``UnknownToolkit``."""
+        for row in self.toolkits:
+            if row.version.major == major:
+                return row.cubin_floor
+        raise unknown.UnknownToolkit(f"CUDA {major} is not in the policy tables of {self.date}")
+
+    def codec_of(self, toolkit: ToolkitVersion, mode: CompressionMode, kind: EntryKind) -> Codec:
+        """What ``mode`` packs images of ``kind`` with; ``UnknownCompression`` when this toolkit has no such mode.
+
+        Ordinary code is meant: relocatable and debug cubins are packed like PTX.
+        """
+        key = self.toolkit(toolkit).version
+        for row in self.compression:
+            matches = row.mode == mode.value and row.kind == _KIND_WORDS.get(kind)
+            if matches and row.first_toolkit <= key <= row.last_toolkit:
+                return row.codec
+        raise unknown.UnknownCompression(
+            f"toolkit {toolkit} has no --compress-mode={mode.value} for {kind.name} images"
+        )
+
+    def codec_floor(self, codec: Codec) -> DriverVersion | None:
+        """Lowest driver that unpacks ``codec``, ``None`` when all listed ones do; ``UnknownCodec``."""
+        if codec not in self.codec_floors:
+            raise unknown.UnknownCodec(f"codec {codec.value} is not in the policy tables of {self.date}")
+        return self.codec_floors[codec]
+
+    def kind_row(self, kind: int) -> KindRow:
+        """What is known about a fatbin entry kind; ``UnknownEntryKind``."""
+        for row in self.kinds:
+            if row.kind == kind:
+                return row
+        raise unknown.UnknownEntryKind(f"fatbin entry kind {kind} is not in the policy tables of {self.date}")
+
+    # libcuda, errors, forward compatibility
+
+    def symbol_since(self, name: str) -> ToolkitVersion | None:
+        """First CUDA version whose driver exports ``name``, ``None`` if no Linux driver does; ``UnknownSymbol``."""
+        if name not in self.symbols:
+            raise unknown.UnknownSymbol(f"{name} is not in the policy tables of {self.date}")
+        return self.symbols[name]
+
+    def error_named(self, name: str) -> CudaError:
+        """The CUDA error with this driver or runtime API name; ``UnknownCudaError``."""
+        for row in self.errors:
+            if name and name in {row.driver_name, row.runtime_name}:
+                return row
+        raise unknown.UnknownCudaError(f"{name} is not in the policy tables of {self.date}")
+
+    def forward_compatibility(self, package: ToolkitVersion, driver: DriverVersion) -> CompatStatus:
+        """Whether NVIDIA lists the ``cuda-compat`` package of this CUDA version for this kernel driver."""
+        columns = [
+            row
+            for row in self.compatibility
+            if (row.package.major, row.package.minor) == (package.major, package.minor)
+        ]
+        fitting = [row for row in columns if row.branch == driver.branch]
+        if fitting:
+            return fitting[0].status
+        not_needed = [row.branch for row in columns if row.status is CompatStatus.NOT_NEEDED]
+        if not_needed and driver.branch > not_needed[0]:
+            return CompatStatus.NOT_COMPATIBLE
+        return CompatStatus.NOT_LISTED

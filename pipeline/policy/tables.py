@@ -1,0 +1,37 @@
+"""Reads the CSV tables beside this file; every row names its source and date."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+from pipeline.policy.unknown import InconsistentTables
+
+FOLDER = Path(__file__).with_name("tables")
+
+NAMES = (
+    "branches",
+    "toolkits",
+    "architectures",
+    "ptx_minimum",
+    "codecs",
+    "compression",
+    "entry_kinds",
+    "libcuda_symbols",
+    "forward_compatibility",
+    "errors",
+    "sources",
+)
+
+
+def read_table(name: str, folder: Path = FOLDER) -> list[dict[str, str]]:
+    """Rows of one table, in file order; ``InconsistentTables`` when a row is short or names no source."""
+    with (folder / f"{name}.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    if not rows:
+        raise InconsistentTables(f"policy table {name} is empty")
+    needed = ("id", "title") if name == "sources" else ("source", "date")
+    for row in rows:
+        if None in row.values() or not all(row.get(column) for column in needed):
+            raise InconsistentTables(f"policy table {name}: row {tuple(row.values())} lacks {' or '.join(needed)}")
+    return rows
