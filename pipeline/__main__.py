@@ -7,7 +7,7 @@ import sys
 
 def main() -> None:
     """Run the command line and leave with its exit status."""
-    from pipeline.cli import run  # noqa: PLC0415 - the interpreter's own start is half of `--version`'s time
+    from pipeline.cli import run
 
     sys.exit(run(sys.argv[1:]))
 

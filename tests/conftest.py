@@ -1,0 +1,41 @@
+"""Which tests run where: markers decide, and a missing engine is never a silent pass in CI."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+OPT_IN = {"gpu": "CUBINGATE_GPU", "slow": "CUBINGATE_SLOW", "soak": "CUBINGATE_SOAK"}
+REQUIRE_DOCKER = "CUBINGATE_REQUIRE_DOCKER"
+
+
+def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
+    """Skip what must be asked for; skip Docker tests without an engine unless one is required."""
+    engine = _engine_answers()
+    for item in items:
+        for marker, variable in OPT_IN.items():
+            if item.get_closest_marker(marker) and not os.environ.get(variable):
+                item.add_marker(pytest.mark.skip(reason=f"{marker} test: set {variable}=1 to run it"))
+        if item.get_closest_marker("docker") and not engine and not os.environ.get(REQUIRE_DOCKER):
+            item.add_marker(
+                pytest.mark.skip(reason=f"no Docker engine answers ({REQUIRE_DOCKER}=1 makes this an error)")
+            )
+
+
+def _engine_answers() -> bool:
+    import docker
+    from docker.errors import DockerException
+
+    try:
+        client = docker.from_env(timeout=10)
+        try:
+            return bool(client.ping())
+        finally:
+            client.close()
+    except DockerException:
+        return False
