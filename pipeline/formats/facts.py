@@ -52,9 +52,10 @@ class CubinFacts:
 class EntryFacts:
     """One fatbin entry, from its header, which is never compressed.
 
-    ``kind`` is an ``EntryKind`` or the raw number; ``arch`` is ``None`` for kinds without one (256). ``ptx`` is the
-    ISA version of PTX, ``code_version`` the (major, minor) field as it stands (1.7/1.8 for cubins).
-    ``nested`` are the members of a concatenated container. ``cubin`` is set where the payload was looked into;
+    ``kind`` is an ``EntryKind`` or the raw number; ``arch`` is ``None`` for kinds without one (256), real for cubins and
+    virtual for all else. ``ptx`` is the ISA version of PTX, ``code_version`` the (major, minor) field as it stands (1.7/1.8
+    for cubins). ``offset`` is the header's, from the start of the member. ``nested`` are the members of a concatenated
+    container; their ``offset`` and ``payload_size`` are the image's inside the decompressed payload. ``cubin`` is set where the payload was looked into;
     ``payload_error`` says what was wrong with it under a deep run.
     """
 
@@ -92,6 +93,7 @@ class FatbinFacts:
     version: int
     entries: tuple[EntryFacts, ...]
     relocatable: bool
+    wrapper: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +110,11 @@ class SymbolNeed:
 class ElfFacts:
     """What the dynamic linker reads in a host ELF file.
 
-    ``version_needs`` maps a library to the symbol versions required of it (``libc.so.6`` → ``GLIBC_2.34`` …);
-    ``dlopen_names`` are library names found as plain strings (best effort, never decisive alone).
+    ``machine`` is ``x86_64``, ``aarch64`` or ``machine N``; ``elf_type`` is ``executable``, ``shared`` (a PIE too) or
+    ``object``. ``version_needs`` maps a library to the symbol versions required of it (``libc.so.6`` → ``GLIBC_2.34`` …).
+    ``driver_exports`` are the driver entry points (``cuInit`` …) that the file itself defines, as libcuda and its stubs do.
+    ``dlopen_names`` are library names, ``dlsym_names`` driver entry points found as plain strings (best effort, never
+    decisive alone).
     """
 
     path: MemberPath
@@ -125,6 +130,8 @@ class ElfFacts:
     exports_count: int
     has_device_code: bool
     dlopen_names: tuple[str, ...] = ()
+    dlsym_names: tuple[str, ...] = ()
+    driver_exports: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +161,12 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """Everything found in one artifact. ``files`` maps each member path to its size; links map to their target."""
+    """Everything found in one artifact.
+
+    ``members`` counts regular files, those in inner archives included. ``files`` maps each printed member path to its
+    size in bytes, ``links`` each printed link path to its target as written. ``format`` is ``elf``, ``fatbin``, ``cubin``,
+    ``ptx``, ``ar``, ``deb``, ``tar``, ``tar.gz``, ``zip``, ``whl``, ``directory`` … or ``data`` for what has no name here.
+    """
 
     root: str
     format: str
@@ -168,3 +180,4 @@ class Inventory:
     damage: tuple[Damage, ...]
     links: dict[str, str]
     deep: bool
+    files: dict[str, int]

@@ -1,0 +1,37 @@
+"""The limits that keep hostile input bounded in time and memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """Sizes in bytes. Exceeding one is reported as damage of the member that did, never passed over in silence.
+
+    ``buffered`` is the largest streamed member held in memory whole; ``kept`` what one pass over a larger one
+    may keep. ``expansion`` bounds decompressed against compressed bytes once ``expansion_free`` bytes are out.
+    ``examined`` is the size up to which a cubin is looked into even when the run is not deep.
+    """
+
+    nesting: int = 8
+    members: int = 1_000_000
+    damage: int = 1_000
+    buffered: int = 32 * MIB
+    kept: int = 96 * MIB
+    decompressed: int = 256 * GIB
+    expansion: int = 200
+    expansion_free: int = 256 * MIB
+    sections: int = 200_000
+    containers: int = 500_000
+    entries: int = 20_000
+    symbols: int = 8_000_000
+    version_needs: int = 65_536
+    name: int = 64 * KIB
+    examined: int = 4 * KIB
+    payload: int = 512 * MIB
+
+
+STANDARD = Budgets()
