@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 class Launch:
     """A server to start: ``bundle`` is the unpacked folder, ``model`` the GGUF, both seen read-only.
 
-    ``command`` has ``{bundle}``, ``{model}``, ``{host}`` and ``{port}`` for the engine to fill in: inside a container they
-    differ from outside. ``image`` is the container image (ignored by the process engine).
+    ``command`` has ``{bundle}``, ``{model}``, ``{host}`` and ``{port}`` for the engine to fill in: inside a container
+    they differ from outside. ``image`` is the container image (ignored by the process engine), ``gpus`` the UUIDs of
+    the GPUs that the server may see, ``lane`` what its container is labelled with.
     """
 
     command: tuple[str, ...]
@@ -24,6 +25,7 @@ class Launch:
     environment: dict[str, str] = field(default_factory=dict)
     image: str | None = None
     gpus: tuple[str, ...] = ()
+    lane: str = ""
 
 
 class Server(Protocol):
