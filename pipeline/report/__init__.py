@@ -1,0 +1,1 @@
+"""One file per output; values in, text out."""

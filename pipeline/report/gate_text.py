@@ -1,0 +1,77 @@
+"""The gate's verdict as text: which lanes may be published, and for the others what is missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.gate import LaneVerdict, Standing
+from pipeline.report.color import paint
+from pipeline.report.columns import columns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_STYLES = {
+    Standing.PROVEN: "green",
+    Standing.REHEARSED: "green",
+    Standing.INFERRED: "green",
+    Standing.WAIVED: "yellow",
+    Standing.MISSING: "red",
+    Standing.FAILED: "red",
+}
+
+
+def summary(verdicts: Sequence[LaneVerdict], *, color: bool) -> str:
+    """One line per lane, then the count: what a maintainer reads first."""
+    rows = [(verdict.lane.id, _word(verdict), _why(verdict)) for verdict in verdicts]
+    head, *lines = columns(
+        ("lane", "verdict", "why"),
+        rows,
+        painted=lambda cell, column: _painted(cell, color=color) if column == 1 else cell,
+    )
+    approved = sum(verdict.approved for verdict in verdicts)
+    return "\n".join([paint(head, "bold", color=color), *lines, "", f"{approved} of {len(verdicts)} lanes approved"])
+
+
+def explanation(verdict: LaneVerdict, *, color: bool) -> str:
+    """Every required check of one lane: what it needs, what it has, what is missing."""
+    digest = verdict.artifact.sha256 if verdict.artifact else "no bundle"
+    lines = [f"{verdict.lane.id}: {_word(verdict)}", f"  bundle  {digest}"]
+    for check in verdict.checks:
+        standing = paint(f"{check.standing.value:9}", _STYLES[check.standing], color=color)
+        lines.append(f"  {standing} {check.check}{_because(check.reason)}{_where(check.evidence)}")
+    return "\n".join(lines)
+
+
+def _word(verdict: LaneVerdict) -> str:
+    return "PASS" if verdict.approved else "REFUSED"
+
+
+def _painted(cell: str, *, color: bool) -> str:
+    return paint(cell, "green" if cell.startswith("PASS") else "red", color=color)
+
+
+def _why(verdict: LaneVerdict) -> str:
+    """What refuses the lane, each reason once with the checks it stands for; what approves it otherwise."""
+    if verdict.approved:
+        return ", ".join(f"{check.check} {check.standing.value}" for check in verdict.checks)
+    reasons: dict[str, list[str]] = {}
+    for check in verdict.checks:
+        if check.standing in {Standing.MISSING, Standing.FAILED}:
+            reasons.setdefault(check.reason, []).append(check.check)
+    if list(reasons.values()) == [[check.check for check in verdict.checks]] and verdict.artifact is None:
+        return next(iter(reasons))
+    return "; ".join(f"{', '.join(checks)}: {reason}" for reason, checks in reasons.items())
+
+
+def _because(reason: str) -> str:
+    return f": {reason}" if reason else ""
+
+
+def _where(evidence: object) -> str:
+    machine = getattr(evidence, "machine", None)
+    if machine is None:
+        return ""
+    place = f"{machine.gpu}, driver {machine.driver}" if machine.device == "cuda" else "CPU"
+    stand_in = f", stand-in: {machine.stand_in}" if machine.stand_in else ""
+    return f"  [{place}, {machine.engine}{stand_in}]"
