@@ -35,8 +35,8 @@ class Codec(StrEnum):
 class CubinFacts:
     """Facts of a cubin's ELF header and notes, where the payload can be read.
 
-    ``abi`` is 7 (OS ABI 0x33) or 8 (0x41); ``toolkit`` is the producing toolkit as major*10+minor where noted;
-    ``kernels`` counts entry functions, 0 for the link-time stub that nvcc puts into programs.
+    ``abi`` is 7 (OS ABI 0x33) or 8 (0x41); ``toolkit`` is the producing toolkit as major*10+minor where
+    noted; ``kernels`` counts entry functions, 0 for the link-time stub that nvcc puts into programs.
     """
 
     arch: TargetArch | None
@@ -52,10 +52,11 @@ class CubinFacts:
 class EntryFacts:
     """One fatbin entry, from its header, which is never compressed.
 
-    ``kind`` is an ``EntryKind`` or the raw number; ``arch`` is ``None`` for kinds without one (256), real for cubins and
-    virtual for all else. ``ptx`` is the ISA version of PTX, ``code_version`` the (major, minor) field as it stands (1.7/1.8
-    for cubins). ``offset`` is the header's, from the start of the member. ``nested`` are the members of a concatenated
-    container; their ``offset`` and ``payload_size`` are the image's inside the decompressed payload. ``cubin`` is set where the payload was looked into;
+    ``kind`` is an ``EntryKind`` or the raw number; ``arch`` is ``None`` for kinds without one (256), real for
+    cubins and virtual for all else. ``ptx`` is the ISA version of PTX, ``code_version`` the (major, minor)
+    field as it stands (1.7/1.8 for cubins). ``offset`` is the header's, from the start of the member.
+    ``nested`` are the members of a concatenated container; their ``offset`` and ``payload_size`` are the
+    image's inside the decompressed payload. ``cubin`` is set where the payload was looked into;
     ``payload_error`` says what was wrong with it under a deep run.
     """
 
@@ -81,8 +82,8 @@ class EntryFacts:
 class FatbinFacts:
     """One container of device code, usually one translation unit.
 
-    ``section`` is where it was found (``.nv_fatbin``, ``__nv_relfatbin``, empty for a bare file); ``relocatable`` marks
-    ``-rdc`` code that is linked, not loaded.
+    ``section`` is where it was found (``.nv_fatbin``, ``__nv_relfatbin``, empty for a bare file);
+    ``relocatable`` marks ``-rdc`` code that is linked, not loaded.
     """
 
     path: MemberPath
@@ -110,11 +111,11 @@ class SymbolNeed:
 class ElfFacts:
     """What the dynamic linker reads in a host ELF file.
 
-    ``machine`` is ``x86_64``, ``aarch64`` or ``machine N``; ``elf_type`` is ``executable``, ``shared`` (a PIE too) or
-    ``object``. ``version_needs`` maps a library to the symbol versions required of it (``libc.so.6`` → ``GLIBC_2.34`` …).
-    ``driver_exports`` are the driver entry points (``cuInit`` …) that the file itself defines, as libcuda and its stubs do.
-    ``dlopen_names`` are library names, ``dlsym_names`` driver entry points found as plain strings (best effort, never
-    decisive alone).
+    ``machine`` is ``x86_64``, ``aarch64`` or ``machine N``; ``elf_type`` is ``executable``, ``shared`` (a PIE
+    too) or ``object``. ``version_needs`` maps a library to the symbol versions required of it (``libc.so.6``
+    → ``GLIBC_2.34`` …). ``driver_exports`` are the driver entry points (``cuInit`` …) that the file itself
+    defines, as libcuda and its stubs do. ``dlopen_names`` are library names, ``dlsym_names`` driver entry
+    points found as plain strings (best effort, never decisive alone).
     """
 
     path: MemberPath
@@ -163,9 +164,10 @@ class Damage:
 class Inventory:
     """Everything found in one artifact.
 
-    ``members`` counts regular files, those in inner archives included. ``files`` maps each printed member path to its
-    size in bytes, ``links`` each printed link path to its target as written. ``format`` is ``elf``, ``fatbin``, ``cubin``,
-    ``ptx``, ``ar``, ``deb``, ``tar``, ``tar.gz``, ``zip``, ``whl``, ``directory`` … or ``data`` for what has no name here.
+    ``members`` counts regular files, those in inner archives included. ``files`` maps each printed member
+    path to its size in bytes, ``links`` each printed link path to its target as written. ``format`` is
+    ``elf``, ``fatbin``, ``cubin``, ``ptx``, ``ar``, ``deb``, ``tar``, ``tar.gz``, ``zip``, ``whl``,
+    ``directory`` … or ``data`` for what has no name here.
     """
 
     root: str
