@@ -216,7 +216,8 @@ class Lane:
 
     ``archs`` is empty and ``toolkit``, ``driver_floor`` are ``None`` exactly for CPU lanes (and prebuilt lanes
     that do not declare them). ``required`` are the check ids that must have passing evidence, never empty:
-    ``audit``, ``smoke@cpu``, ``load@SM@DRIVER``, ``smoke@SM@DRIVER``.
+    ``audit``, ``smoke@cpu``, ``load@SM@DRIVER``, ``smoke@SM@DRIVER``. ``runner`` are the labels of the CI runner that
+    builds the lane (none: the workflow chooses); ``places`` says where each setting stands in matrix.yaml.
     """
 
     id: str
@@ -240,11 +241,23 @@ class Lane:
     on_demand: bool
     combination: dict[str, str]
     position: Position
+    runner: tuple[str, ...] = ()
+    places: dict[str, Position] = field(default_factory=dict)
 
     @property
     def prebuilt(self) -> bool:
         """Whether build means fetch."""
         return isinstance(self.source, PrebuiltFile | PrebuiltUrl | PrebuiltWheel)
+
+    @property
+    def asset_name(self) -> str:
+        """The file that is published: ``NAME-VERSION-linux-PLATFORM[-cudaX.Y].tar.gz``."""
+        cuda = f"-cuda{self.toolkit.major}.{self.toolkit.minor}" if self.toolkit else ""
+        return f"{self.bundle.name}-{self.bundle.version}-linux-{self.platform}{cuda}.tar.gz"
+
+    def place(self, setting: str) -> Position:
+        """Where matrix.yaml sets ``setting`` for this lane; the lane's own place where it does not."""
+        return self.places.get(setting, self.position)
 
 
 @dataclass(frozen=True, slots=True)
