@@ -1,0 +1,217 @@
+"""Device code in files: containers in the sections of a host ELF file, and in bare fatbin files."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.binary import PIECE, FormatError
+from pipeline.formats import fatbin
+from pipeline.formats.elf import PT_LOAD, SHF_ALLOC, SHF_EXECINSTR, TYPE_OBJECT, ElfImage, Section
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.binary import View
+    from pipeline.formats.facts import EntryFacts
+    from pipeline.formats.fatbin import ContainerHeader, ContainerReader
+
+LOADED, LINKED = ".nv_fatbin", "__nv_relfatbin"
+WRAPPERS = ".nvFatBinSegment"
+_WRAPPER_MAGIC, _WRAPPER_SIZE = 0x466243B1, 24
+_SHT_PROGBITS, _SHT_RELA, _RELA_SIZE = 1, 4, 24
+_NEVER_DATA = (".eh_frame", ".gcc_except_table", ".comment", ".note", ".debug", ".interp", ".got", ".plt")
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container that was read whole; ``offset`` is from the start of the file."""
+
+    section: str
+    offset: int
+    header: ContainerHeader
+    entries: tuple[EntryFacts, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Flaw:
+    """A place where a container should be and none can be read."""
+
+    section: str
+    offset: int
+    what: str
+
+
+def read_run(view: View, section: str, span: tuple[int, int], reader: ContainerReader) -> Iterator[Container | Flaw]:
+    """Read the containers that fill ``span`` (start, end) back to back; only zeros may lie between them."""
+    at, end = span
+    count = 0
+    while (begin := _skip_zeros(view, at, end)) < end:
+        count += 1
+        if count > reader.budgets.containers:
+            yield Flaw(section, begin, f"more than {reader.budgets.containers} containers")
+            return
+        found = _read_at(view, section, (begin, end), reader)
+        yield found
+        at = begin + found.header.size if isinstance(found, Container) else _find_magic(view, begin + 4, end)
+
+
+def _read_at(view: View, section: str, span: tuple[int, int], reader: ContainerReader) -> Container | Flaw:
+    start, end = span
+    try:
+        header = fatbin.parse_container(view.read(start, min(fatbin.CONTAINER_HEADER, end - start)))
+        _must_fit(header, end - start)
+        return Container(section, start, header, tuple(reader.entries(view, start, header)))
+    except FormatError as error:
+        return Flaw(section, start, error.message)
+
+
+def _must_fit(header: ContainerHeader, room: int) -> None:
+    if header.size > room:
+        raise FormatError(f"a container of {header.size} bytes in the {room} that are left")
+
+
+def _skip_zeros(view: View, at: int, end: int) -> int:
+    """The offset of the first byte from ``at`` on that is not zero, or ``end``."""
+    if at + 4 <= end and view.read(at, 4) == fatbin.MAGIC:
+        return at
+    while at < end:
+        piece = view.read(at, min(PIECE, end - at))
+        rest = piece.lstrip(b"\0")
+        if rest:
+            return at + len(piece) - len(rest)
+        at += len(piece)
+    return end
+
+
+def _find_magic(view: View, at: int, end: int) -> int:
+    return next(find_all(view, (at, end), fatbin.MAGIC), end)
+
+
+def find_all(view: View, span: tuple[int, int], pattern: bytes) -> Iterator[int]:
+    """Offsets of ``pattern`` in what the view has of ``span``; overlaps between megabyte pieces are seen."""
+    tail, tail_end = b"", -1
+    for at, piece in view.pieces(span[0], max(span[1] - span[0], 0)):
+        joined = tail + piece if tail_end == at else piece
+        base = at + len(piece) - len(joined)
+        hit = joined.find(pattern)
+        while hit >= 0:
+            yield base + hit
+            hit = joined.find(pattern, hit + 1)
+        tail, tail_end = joined[-(len(pattern) - 1) :], at + len(piece)
+
+
+def containers(image: ElfImage, reader: ContainerReader) -> Iterator[Container | Flaw]:
+    """All containers of a host ELF file: of nvcc's two sections, then those embedded in other data."""
+    for section in image.sections:
+        span = (section.offset, section.offset + section.size)
+        if section.name in {LOADED, LINKED} and section.in_file:
+            yield from read_run(image.view, section.name, span, reader)
+    for name, span in _data_spans(image):
+        yield from _embedded(image.view, name, span, reader)
+
+
+def _data_spans(image: ElfImage) -> Iterator[tuple[str, tuple[int, int]]]:
+    for section in image.sections:
+        if _is_data(section):
+            yield section.name, (section.offset, section.offset + section.size)
+    if not image.sections:
+        for index, segment in enumerate(image.segments):
+            if segment.kind == PT_LOAD:
+                end = min(segment.offset + segment.size, image.view.size)
+                yield f"segment {index}", (min(segment.offset, end), end)
+
+
+def _is_data(section: Section) -> bool:
+    return (
+        section.kind == _SHT_PROGBITS
+        and section.flags & (SHF_ALLOC | SHF_EXECINSTR) == SHF_ALLOC
+        and section.name not in {LOADED, LINKED, WRAPPERS}
+        and not section.name.startswith(_NEVER_DATA)
+    )
+
+
+def _embedded(view: View, section: str, span: tuple[int, int], reader: ContainerReader) -> Iterator[Container | Flaw]:
+    """Containers in the midst of other data; bytes that merely look like the magic are no flaw."""
+    past = span[0]
+    for start in find_all(view, span, fatbin.MAGIC):
+        if start < past or not plausible(view, start, span[1]):
+            continue
+        found = _read_at(view, section, (start, span[1]), reader)
+        if isinstance(found, Container):
+            past = start + found.header.size
+            yield found
+
+
+def plausible(view: View, start: int, end: int) -> bool:
+    """Whether a container with at least one entry can begin at ``start``."""
+    try:
+        header = fatbin.parse_container(view.read(start, fatbin.CONTAINER_HEADER))
+        first = start + header.header_size
+        return (
+            header.version == 1
+            and header.size <= end - start
+            and view.u16(first + 2) == fatbin.ENTRY_VERSION
+            and view.u32(first + 4) + view.u64(first + 8) <= start + header.size - first
+        )
+    except FormatError:
+        return False
+
+
+def wrapper_versions(image: ElfImage) -> dict[int, int]:
+    """Version of the ``.nvFatBinSegment`` record that points at each container, by the container's file offset."""
+    section = image.section(WRAPPERS)
+    if section is None or not section.in_file:
+        return {}
+    view, versions = image.view, {}
+    targets = _targets_in_object(image, section) if image.header.elf_type == TYPE_OBJECT else None
+    for at in range(0, section.size - _WRAPPER_SIZE + 1, _WRAPPER_SIZE):
+        record = view.read(section.offset + at, _WRAPPER_SIZE)
+        if int.from_bytes(record[:4], "little") != _WRAPPER_MAGIC:
+            continue
+        version = int.from_bytes(record[4:8], "little")
+        pointer = int.from_bytes(record[8:16], "little")
+        if targets is not None:
+            versions[targets.get(at + 8, -1)] = version
+        else:
+            versions[_file_offset(image, pointer or _relocated(image, section.address + at + 8))] = version
+    return versions
+
+
+def _file_offset(image: ElfImage, address: int) -> int:
+    try:
+        return image.offset_of(address)
+    except FormatError:
+        return -1
+
+
+def _relocated(image: ElfImage, address: int) -> int:
+    """The addend of the relocation at ``address``; linkers sort those that need no symbol, so it is looked up."""
+    for section in image.sections:
+        if section.kind == _SHT_RELA and section.flags & SHF_ALLOC:
+            table = memoryview(image.view.read(section.offset, section.size // _RELA_SIZE * _RELA_SIZE)).cast("Q")
+            places = table[0::3]
+            index = bisect_left(places, address)
+            if index < len(places) and places[index] == address:
+                return int(table[3 * index + 2])
+    return 0
+
+
+def _targets_in_object(image: ElfImage, wrappers: Section) -> dict[int, int]:
+    """Offsets in the wrapper section → file offset of what they point at, for a relocatable object."""
+    targets: dict[int, int] = {}
+    for section in image.sections:
+        if section.kind != _SHT_RELA or section.info >= len(image.sections):
+            continue
+        if image.sections[section.info] is wrappers and section.link < len(image.sections):
+            table = memoryview(image.view.read(section.offset, section.size // _RELA_SIZE * _RELA_SIZE)).cast("Q")
+            for place, kind, addend in zip(table[0::3], table[1::3], table[2::3], strict=True):
+                targets[place] = _symbol_offset(image, image.sections[section.link], kind >> 32) + addend
+    return targets
+
+
+def _symbol_offset(image: ElfImage, symbols: Section, index: int) -> int:
+    at = symbols.offset + 24 * index
+    home = image.view.u16(at + 6)
+    return image.sections[home].offset + image.view.u64(at + 8) if home < len(image.sections) else -1

@@ -1,0 +1,245 @@
+"""Fatbin containers: a 16-byte header, then entries whose headers are never compressed.
+
+Layout measured on the output of nvcc, fatbinary and libnvfatbin, 11.2 to 13.5; header sizes vary with the data
+(64 to 312 seen), so only the size field is trusted to find the payload.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Protocol
+
+from pipeline.binary import FormatError
+from pipeline.formats.facts import Codec, CubinFacts, EntryFacts, EntryKind
+from pipeline.model.arch import ArchKind, ArchSuffix, TargetArch
+from pipeline.model.versions import PtxVersion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.binary import View
+    from pipeline.formats.budgets import Budgets
+
+MAGIC = b"\x50\xed\x55\xba"
+ENTRY_VERSION = 0x0101
+FLAG_LZ4, FLAG_ZSTD, FLAG_OLD_CODEC = 0x2000, 0x8000, 0x1000
+FLAG_SCRAMBLED = 0x10000
+FLAG_SPECIFIC, FLAG_FAMILY = 0x100000, 0x200000
+_CODEC_FLAGS = FLAG_LZ4 | FLAG_ZSTD | FLAG_OLD_CODEC
+_SUFFIX_FLAGS = FLAG_SPECIFIC | FLAG_FAMILY
+_KINDS: dict[int, EntryKind] = {kind.value: kind for kind in EntryKind}
+
+_CONTAINER = struct.Struct("<4sHHQ")
+_ENTRY = struct.Struct("<HHIQIIHHIIIQQQ")
+CONTAINER_HEADER, ENTRY_HEADER = _CONTAINER.size, _ENTRY.size
+LARGEST_ENTRY_HEADER = 16 << 20  # a concatenated container lists its images in the header
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerHeader:
+    """The first 16 bytes: ``size`` is the whole container, header included."""
+
+    version: int
+    header_size: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """What a look at an entry's payload gave."""
+
+    cubin: CubinFacts | None = None
+    error: str | None = None
+
+
+NOTHING = Payload()
+
+
+class Inspector(Protocol):
+    """Looks into payloads, as far as the run asks for it."""
+
+    def __call__(self, view: View, entry: EntryFacts) -> Payload:
+        """Report on the payload of ``entry``, whose offset is relative to ``view``."""
+        ...
+
+
+@dataclass(slots=True)
+class EntryNames:
+    """Architectures and versions met so far, so that thousands of equal ones are one object each."""
+
+    archs: dict[tuple[int, int, bool], TargetArch] = field(default_factory=dict)
+    versions: dict[tuple[int, int], PtxVersion] = field(default_factory=dict)
+
+    def arch(self, number: int, flags: int, *, real: bool) -> TargetArch:
+        """``sm_90a`` from 90, the flags word and the kind; ``FormatError`` if that names no architecture."""
+        key = (number, flags & _SUFFIX_FLAGS, real)
+        known = self.archs.get(key)
+        if known is None:
+            known = self.archs[key] = _arch(*key)
+        return known
+
+    def version(self, code: tuple[int, int]) -> PtxVersion:
+        """The PTX ISA version of a code version field."""
+        known = self.versions.get(code)
+        if known is None:
+            known = self.versions[code] = PtxVersion(f"{code[0]}.{code[1]}")
+        return known
+
+
+def _arch(number: int, suffix_flags: int, real: bool) -> TargetArch:
+    if not 10 <= number <= 999:
+        raise FormatError(f"SM number {number} names no architecture")
+    if suffix_flags == _SUFFIX_FLAGS:
+        raise FormatError(f"SM {number} is marked architecture-specific and family-specific at once")
+    suffix = {FLAG_SPECIFIC: ArchSuffix.SPECIFIC, FLAG_FAMILY: ArchSuffix.FAMILY}.get(suffix_flags, ArchSuffix.NONE)
+    return TargetArch(number, suffix, ArchKind.REAL if real else ArchKind.VIRTUAL)
+
+
+def parse_container(head: bytes) -> ContainerHeader:
+    """Read a container's header; ``FormatError`` when it is none."""
+    if len(head) < CONTAINER_HEADER:
+        raise FormatError("a fatbin header is cut short")
+    magic, version, header_size, size = _CONTAINER.unpack_from(head)
+    if magic != MAGIC:
+        raise FormatError("no fatbin magic")
+    if header_size < CONTAINER_HEADER:
+        raise FormatError(f"fatbin header of {header_size} bytes")
+    return ContainerHeader(version, header_size, header_size + size)
+
+
+def codec_of(flags: int) -> Codec:
+    """How the payload is packed; flags that contradict each other are ``UNKNOWN``."""
+    packing = {0: Codec.NONE, FLAG_LZ4: Codec.LZ4, FLAG_ZSTD: Codec.ZSTD}
+    return packing.get(flags & _CODEC_FLAGS, Codec.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerReader:
+    """How entries are read: names shared over an artifact, how far payloads are looked into, and the limits."""
+
+    names: EntryNames
+    inspect: Inspector
+    budgets: Budgets
+
+    def entries(self, view: View, start: int, container: ContainerHeader) -> Iterator[EntryFacts]:
+        """Read the entries of the container at ``start``; ``FormatError`` at the first that contradicts itself."""
+        view.check(start, container.size)
+        at, end, index = start + container.header_size, start + container.size, 0
+        while at < end:
+            if index >= self.budgets.entries:
+                raise FormatError(f"more than {self.budgets.entries} entries in one container")
+            entry = read_entry(view, at, end, index, self.names)
+            found = self.inspect(view, entry)
+            yield replace(entry, cubin=found.cubin, payload_error=found.error) if found != NOTHING else entry
+            at += entry.header_size + entry.payload_size
+            index += 1
+
+
+def read_entry(view: View, at: int, end: int, index: int, names: EntryNames) -> EntryFacts:
+    """Read the entry whose header is at ``at``; it must lie before ``end``."""
+    if end - at < ENTRY_HEADER:
+        raise FormatError(f"{end - at} bytes left for an entry header of {ENTRY_HEADER}")
+    fields = _ENTRY.unpack(view.read(at, ENTRY_HEADER))
+    header_size, payload = fields[2], fields[3]
+    if fields[1] != ENTRY_VERSION:
+        raise FormatError(f"entry header version {fields[1]:#x}")
+    if not ENTRY_HEADER <= header_size <= LARGEST_ENTRY_HEADER:
+        raise FormatError(f"entry header of {header_size} bytes")
+    if header_size + payload > end - at:
+        raise FormatError(f"an entry of {header_size + payload} bytes in {end - at} that are left")
+    return _facts(view, at, index, fields, names)
+
+
+def _facts(view: View, at: int, index: int, fields: tuple[int, ...], names: EntryNames) -> EntryFacts:
+    number, _, header_size, payload, compressed, extra, minor, major, sm, name_at, name_size, flags, _, raw = fields
+    kind = _kind(number)
+    code = (major, minor)
+    return EntryFacts(
+        index=index,
+        kind=kind,
+        arch=_arch_of(names, sm, flags, kind),
+        codec=codec_of(flags),
+        flags=flags,
+        code_version=code,
+        ptx=names.version(code) if kind == EntryKind.PTX else None,
+        offset=at,
+        header_size=header_size,
+        payload_size=payload,
+        compressed_size=compressed,
+        uncompressed_size=raw,
+        identifier=_identifier(view, at, header_size, name_at, name_size) if name_size else "",
+        nested=_nested(view, at, header_size, extra, names) if kind == EntryKind.CONCATENATED else (),
+    )
+
+
+def _kind(number: int) -> EntryKind | int:
+    return _KINDS.get(number, number)
+
+
+def _arch_of(names: EntryNames, sm: int, flags: int, kind: int) -> TargetArch | None:
+    """Only PTX and cubins must name an SM; a concatenated container has 0 there."""
+    if sm == 0 and kind not in {EntryKind.PTX, EntryKind.CUBIN}:
+        return None
+    return names.arch(sm, flags, real=kind == EntryKind.CUBIN)
+
+
+def _identifier(view: View, at: int, header_size: int, name_at: int, size: int) -> str:
+    if name_at < ENTRY_HEADER or name_at + size > header_size:
+        raise FormatError("an entry's name lies outside its header")
+    return view.read(at + name_at, size).rstrip(b"\0").decode("utf-8", "backslashreplace")
+
+
+def _nested(view: View, at: int, header_size: int, extra: int, names: EntryNames) -> tuple[EntryFacts, ...]:
+    """The table of a concatenated container: count, length, then one header for each image."""
+    if extra < ENTRY_HEADER or extra + 8 > header_size:
+        raise FormatError("a concatenated container without its table")
+    count, length = struct.unpack("<II", view.read(at + extra, 8))
+    if length < 8 or extra + length > header_size or count * ENTRY_HEADER > length - 8:
+        raise FormatError(f"a table of {count} images does not fit its {length} bytes")
+    table = view.read(at + extra + 8, length - 8)
+    return tuple(_nested_rows(table, count, names))
+
+
+def _nested_rows(table: bytes, count: int, names: EntryNames) -> Iterator[EntryFacts]:
+    at = 0
+    for index in range(count):
+        if at + ENTRY_HEADER > len(table):
+            raise FormatError(f"image {index} of {count} lies outside its table")
+        row = _ENTRY.unpack_from(table, at)
+        yield _nested_facts(index, row, names)
+        at += _row_size(table, at, row[5])
+    if at != len(table):
+        raise FormatError(f"a table of {len(table)} bytes whose {count} images fill {at}")
+
+
+def _nested_facts(index: int, row: tuple[int, ...], names: EntryNames) -> EntryFacts:
+    number, _, offset, size, packed, _, minor, major, sm, _, _, flags, _, raw = row
+    kind = _kind(number)
+    return EntryFacts(
+        index=index,
+        kind=kind,
+        arch=names.arch(sm, flags, real=kind == EntryKind.CUBIN),
+        codec=codec_of(flags),
+        flags=flags,
+        code_version=(major, minor),
+        ptx=names.version((major, minor)) if kind == EntryKind.PTX else None,
+        offset=offset,
+        header_size=0,
+        payload_size=size,
+        compressed_size=packed,
+        uncompressed_size=raw,
+        identifier="",
+    )
+
+
+def _row_size(table: bytes, at: int, extra: int) -> int:
+    """A row has an extra block like an entry's: a string, NUL-terminated and padded to 8 bytes."""
+    if extra == 0:
+        return ENTRY_HEADER
+    if at + extra + 8 > len(table):
+        raise FormatError("an image's extra block lies outside its table")
+    string_at, length = struct.unpack_from("<II", table, at + extra)
+    if string_at < ENTRY_HEADER:
+        raise FormatError("an image's extra block overlaps its row")
+    return int(string_at + length + 1 + 7) // 8 * 8

@@ -1,0 +1,116 @@
+"""Payloads of fatbin entries: unpack them within bounds and see whether they are what the header says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.binary import BufferView, FormatError
+from pipeline.formats import elf
+from pipeline.formats.cubin import header_facts, read_cubin
+from pipeline.formats.facts import Codec, EntryFacts, EntryKind
+from pipeline.formats.fatbin import FLAG_SCRAMBLED, NOTHING, Payload
+from pipeline.formats.ptx import read_ptx
+
+if TYPE_CHECKING:
+    from pipeline.binary import View
+    from pipeline.formats.budgets import Budgets
+
+
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """The inspection of a run that is not deep: the first 64 bytes of plain cubins, and small cubins whole.
+
+    A small cubin is worth unpacking because the ELF without kernels that nvcc links into programs is small.
+    """
+
+    budgets: Budgets
+
+    def __call__(self, view: View, entry: EntryFacts) -> Payload:
+        """Report the cubin's facts where they are cheap; say nothing about anything else."""
+        if entry.kind != EntryKind.CUBIN or entry.payload_size == 0:
+            return NOTHING
+        if max(entry.payload_size, entry.uncompressed_size) <= self.budgets.examined:
+            return examine(view, entry, self.budgets)
+        if entry.codec is not Codec.NONE or entry.payload_size < elf.HEADER_SIZE:
+            return NOTHING
+        head = view.read(entry.offset + entry.header_size, elf.HEADER_SIZE)
+        try:
+            return Payload(cubin=header_facts(elf.parse_header(head)))
+        except FormatError as error:
+            return Payload(error=f"the cubin's header is damaged: {error.message}")
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """The inspection of a deep run: every payload is unpacked and read."""
+
+    budgets: Budgets
+
+    def __call__(self, view: View, entry: EntryFacts) -> Payload:
+        """Report the payload's facts, or what is wrong with it."""
+        return examine(view, entry, self.budgets)
+
+
+def examine(view: View, entry: EntryFacts, budgets: Budgets) -> Payload:
+    """Unpack and read one payload; scrambled LTO-IR cannot be unpacked and is left alone."""
+    if entry.flags & FLAG_SCRAMBLED:
+        return NOTHING
+    try:
+        content = unpack(view, entry, budgets)
+        if entry.kind == EntryKind.CUBIN:
+            return Payload(cubin=read_cubin(BufferView(content), budgets))
+        if entry.kind == EntryKind.PTX:
+            read_ptx(content)
+        for image in entry.nested:
+            _examine_nested(BufferView(content), image, budgets)
+    except FormatError as error:
+        return Payload(error=error.message)
+    return NOTHING
+
+
+def _examine_nested(content: View, image: EntryFacts, budgets: Budgets) -> None:
+    part = content.window(image.offset, image.payload_size)
+    if image.kind == EntryKind.CUBIN:
+        read_cubin(part, budgets)
+    elif image.kind == EntryKind.PTX:
+        read_ptx(part.head(part.size))
+
+
+def unpack(view: View, entry: EntryFacts, budgets: Budgets) -> bytes:
+    """Return the payload as the driver would see it; ``FormatError`` when it does not unpack to its stated size."""
+    largest = max(entry.payload_size, entry.compressed_size, entry.uncompressed_size)
+    if largest > budgets.payload:
+        raise FormatError(f"a payload of {largest} bytes is larger than the limit of {budgets.payload}")
+    packed = entry.compressed_size or entry.payload_size
+    if packed > entry.payload_size:
+        raise FormatError(f"compressed size {packed} exceeds the payload of {entry.payload_size} bytes")
+    data = view.read(entry.offset + entry.header_size, packed)
+    if entry.codec is Codec.NONE:
+        return data
+    unpacker = {Codec.LZ4: _unpack_lz4, Codec.ZSTD: _unpack_zstd}.get(entry.codec)
+    if unpacker is None:
+        raise FormatError(f"a payload compressed in a way not known here (flags {entry.flags:#x})")
+    content = unpacker(data, entry.uncompressed_size)
+    if len(content) != entry.uncompressed_size:
+        raise FormatError(f"payload unpacks to {len(content)} bytes instead of {entry.uncompressed_size}")
+    return content
+
+
+def _unpack_lz4(data: bytes, size: int) -> bytes:
+    import lz4.block
+
+    try:
+        return bytes(lz4.block.decompress(data, uncompressed_size=size))
+    except (lz4.block.LZ4BlockError, ValueError, OverflowError, MemoryError) as error:
+        raise FormatError("the LZ4 payload is damaged") from error
+
+
+def _unpack_zstd(data: bytes, size: int) -> bytes:
+    import zstandard
+
+    try:
+        with zstandard.ZstdDecompressor(max_window_size=1 << 28).stream_reader(data) as reader:
+            return reader.read(size + 1)
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise FormatError("the Zstandard payload is damaged") from error

@@ -1,0 +1,43 @@
+"""PTX text: its ISA version and target, read from the first directives."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from pipeline.binary import FormatError
+from pipeline.model.arch import ArchKind, TargetArch
+from pipeline.model.versions import PtxVersion
+
+_BLANK = rb"(?:[\s\0]+|//[^\n]*(?:\n|\Z)|/\*.*?\*/)*"
+_VERSION = re.compile(_BLANK + rb"\.version\s+([0-9]{1,3})\.([0-9]{1,3})", re.DOTALL)
+_TARGET = re.compile(_BLANK + rb"\.target\s+(?:sm|compute)_([0-9]{2,3}[af]?)", re.DOTALL)
+_MAX_BANNER = 16 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class PtxFacts:
+    """The two directives that decide which driver and which GPU can compile the text."""
+
+    version: PtxVersion
+    target: TargetArch
+
+
+def looks_like_ptx(head: bytes) -> bool:
+    """Whether the first directive is ``.version`` after nothing but comments and white space."""
+    start = head[:_MAX_BANNER]
+    return b".version" in start and _VERSION.match(start) is not None
+
+
+def read_ptx(head: bytes) -> PtxFacts:
+    """Read the first directives; ``FormatError`` where ``.version`` or ``.target`` is not where PTX wants it."""
+    version = _VERSION.match(head)
+    if version is None:
+        raise FormatError("PTX without .version at its start")
+    target = _TARGET.match(head, version.end())
+    if target is None:
+        raise FormatError("PTX without .target after .version")
+    return PtxFacts(
+        PtxVersion(f"{int(version[1])}.{int(version[2])}"),
+        TargetArch.of(target[1].decode(), ArchKind.VIRTUAL),
+    )
