@@ -1,0 +1,1 @@
+"""matrix.yaml → lanes, reporting every mistake at once, each with its line."""
