@@ -9,18 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline import __version__
 from pipeline.errors import CorruptInput, InfrastructureError
 from pipeline.model.evidence import Evidence, Machine
 from pipeline.model.finding import Outcome, Status
+from pipeline.model.lane import PathSource, PrebuiltFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
-    from pipeline.model.lane import Lane
+    from pipeline.model.lane import Lane, Source
 
 SCHEMA_VERSION = 1
 
@@ -28,25 +30,27 @@ SCHEMA_VERSION = 1
 def scope_of(lane: Lane, check: str) -> str:
     """Digest of what ``lane`` promises as far as ``check`` depends on it.
 
-    An audit depends on the declared device code, floors and targets, and on this version of the rules; a smoke on how
-    the bundle is served.
+    A build depends on source, recipe and compilation; an audit on the declared device code, floors and targets, and on
+    this version of the rules; a smoke on how the bundle is served.
     """
-    if check.startswith(("smoke", "load")):
-        promise: tuple[object, ...] = (lane.smoke, lane.base_image)
+    kind = check.partition("@")[0]
+    if kind == "build":
+        promise: tuple[object, ...] = (_portable(lane.source), lane.recipe, lane.bundle, *_compilation(lane))
+    elif kind in {"smoke", "load"}:
+        promise = (lane.smoke, lane.base_image)
     else:
-        promise = (
-            __version__,
-            lane.flavour,
-            lane.platform,
-            lane.toolkit,
-            lane.archs,
-            lane.compression,
-            lane.driver_floor,
-            lane.host_glibc,
-            lane.host_libraries,
-            lane.targets,
-        )
+        floors = (lane.driver_floor, lane.host_glibc, lane.host_libraries)
+        promise = (__version__, floors, lane.targets, *_compilation(lane))
     return hashlib.sha256(repr((check, promise)).encode()).hexdigest()
+
+
+def _compilation(lane: Lane) -> tuple[object, ...]:
+    return (lane.flavour, lane.platform, lane.toolkit, lane.archs, lane.compression, lane.base_image)
+
+
+def _portable(source: Source) -> object:
+    """The source without folders of this machine: evidence from one checkout must count in another."""
+    return replace(source, path=Path(source.path.name)) if isinstance(source, PathSource | PrebuiltFile) else source
 
 
 def append(directory: Path, evidence: Evidence) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from pipeline.errors import InfrastructureError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 
 def add_matrix(parser: argparse.ArgumentParser, *, default: str | None = "matrix.yaml") -> None:
@@ -66,3 +67,8 @@ def emit(arguments: argparse.Namespace, text: str) -> None:
         output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise InfrastructureError(f"cannot write {output}: {error.strerror}") from error
+
+
+def environment() -> Mapping[str, str]:
+    """This process's environment; commands pass it down, nothing below reads ``os.environ``."""
+    return os.environ

@@ -1,0 +1,75 @@
+"""``cubingate publish``: only what the gate approved, byte for byte."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from pipeline.commands import options
+from pipeline.commands.surroundings import open_street, planned
+from pipeline.errors import ExitStatus, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from pipeline.gate import Approved, LaneVerdict
+    from pipeline.model.lane import Plan, Publisher
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    options.add_matrix(parser)
+    options.add_state(parser)
+    parser.add_argument(
+        "--to", metavar="NAME", action="append", default=[], help="only this destination of matrix.yaml (repeatable)"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="say what would be published, change nothing")
+
+
+def execute(arguments: argparse.Namespace) -> ExitStatus:
+    """Judge every lane again, then publish what is approved to each destination."""
+    from pipeline.gate import approve
+    from pipeline.stages.gate import judge_lanes
+
+    plan = planned(arguments)
+    publishers = _selected(plan, arguments.to)
+    with open_street(arguments) as street:
+        verdicts = judge_lanes(plan.lanes, street, {})
+    approved = [approve(verdict) for verdict in verdicts if verdict.approved]
+    return ExitStatus.gravest(
+        _publish(publisher, verdicts, approved, plan, dry_run=arguments.dry_run) for publisher in publishers
+    )
+
+
+def _selected(plan: Plan, names: Sequence[str]) -> tuple[Publisher, ...]:
+    known = {publisher.name: publisher for publisher in plan.publishers}
+    unknown = [name for name in names if name not in known]
+    if unknown or not known:
+        wanted = ", ".join(unknown) or "any"
+        raise UsageError(f"matrix.yaml has no destination {wanted}", remedy=f"it has: {', '.join(known) or 'none'}")
+    return tuple(known[name] for name in names) if names else plan.publishers
+
+
+def _publish(
+    publisher: Publisher, verdicts: Sequence[LaneVerdict], approved: Sequence[Approved], plan: Plan, *, dry_run: bool
+) -> ExitStatus:
+    from pipeline.publishers import directory
+
+    destination = plan.matrix_file.parent / publisher.location
+    refused = [verdict.lane.id for verdict in verdicts if not verdict.approved]
+    if refused and not publisher.partial:
+        _say(f"{publisher.name}: nothing published: it takes all lanes or none, and {', '.join(refused)} is refused")
+        return ExitStatus.REFUSED
+    directory.preflight(destination)
+    if not dry_run:
+        directory.publish(destination, approved)
+    for item in approved:
+        _say(f"{publisher.name}: {'would publish' if dry_run else 'published'} {item.artifact.path.name}")
+    if not approved:
+        _say(f"{publisher.name}: no lane is approved")
+    return ExitStatus.PASS if approved else ExitStatus.REFUSED
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")

@@ -1,0 +1,39 @@
+"""``cubingate run``: plan → build → audit → smoke → gate, resumable."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from pipeline.commands import options
+from pipeline.commands.gate import gate_document
+from pipeline.commands.surroundings import open_street, planned
+
+if TYPE_CHECKING:
+    import argparse
+
+    from pipeline.errors import ExitStatus
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    options.add_matrix(parser)
+    options.add_lanes(parser)
+    options.add_state(parser)
+    options.add_format(parser)
+
+
+def execute(arguments: argparse.Namespace) -> ExitStatus:
+    """Run every selected lane, print the summary, answer with the gravest status."""
+    from pipeline.report.color import wants_color
+    from pipeline.report.gate_text import summary
+    from pipeline.stages.run import run_plan
+
+    plan = planned(arguments)
+    with open_street(arguments) as street:
+        result = run_plan(plan, street, chosen=arguments.lane)
+    if arguments.format == "json":
+        options.emit(arguments, gate_document(result.verdicts))
+    else:
+        options.emit(arguments, summary(result.verdicts, color=wants_color(sys.stdout, options.environment())))
+    return result.status

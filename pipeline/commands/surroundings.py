@@ -1,0 +1,49 @@
+"""What commands that walk lanes work with: the plan of their matrix file, and the street of this machine."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from pipeline.commands import options
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from pipeline.model.lane import Plan
+    from pipeline.stages.street import Street
+
+
+def planned(arguments: argparse.Namespace) -> Plan:
+    """Load and lint the matrix file; errors of either are ``UsageError`` with every mistake."""
+    from pipeline.matrix.load import load_plan
+
+    return load_plan(arguments.matrix, only=getattr(arguments, "lane", []))
+
+
+@contextmanager
+def open_street(arguments: argparse.Namespace) -> Iterator[Street]:
+    """The street of this machine; its engine is closed when the block ends."""
+    from pipeline.commands.build import settings_for
+    from pipeline.machine import installed_gpus
+    from pipeline.report.progress import Talk
+    from pipeline.stages.street import Engines, Street
+
+    environment = options.environment()
+    engines = Engines(environment)
+    try:
+        yield Street(
+            state=arguments.state.resolve(),
+            evidence=arguments.state.resolve() / "evidence",
+            talk=Talk(sys.stderr, environment),
+            clock=lambda: datetime.now(UTC),
+            environment=environment,
+            engines=engines,
+            build=settings_for(arguments.matrix, environment),
+            gpus=installed_gpus,
+        )
+    finally:
+        engines.close()

@@ -1,0 +1,65 @@
+"""Build: one lane to one bundle, with a record of the recipe that it was built for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline import evidence as records
+from pipeline.machine import this_machine
+from pipeline.model.evidence import Evidence
+from pipeline.model.finding import Outcome, Status
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.model.artifact import Artifact
+    from pipeline.model.lane import Lane
+    from pipeline.stages.street import Street
+
+CHECK = "build"
+
+
+def build_bundle(lane: Lane, street: Street) -> Artifact:
+    """The lane's bundle, built only if its recipe changed; errors as ``pipeline.build.builder.build_lane``."""
+    from pipeline.build.builder import build_lane
+
+    started = street.now()
+    engine = None if lane.prebuilt else street.engines.container()
+    with street.talk.step(lane.id, "fetch" if lane.prebuilt else "build") as step:
+        artifact = build_lane(lane, state=street.state, engine=engine, settings=street.build, progress=step.note)
+    if not _recorded(lane, artifact.sha256, [street.evidence]):
+        _record(lane, artifact, started, street)
+    return artifact
+
+
+def bundle_of(lane: Lane, street: Street, *, more_evidence: tuple[Path, ...] = ()) -> Artifact | None:
+    """The bundle in the state directory, if it was built for the recipe that matrix.yaml has now; else ``None``."""
+    from pipeline.build.builder import lane_folder
+    from pipeline.build.recipe import last_built
+
+    artifact = last_built(lane_folder(street.state, lane.id), lane.id)
+    if artifact is None or not _recorded(lane, artifact.sha256, [street.evidence, *more_evidence]):
+        return None
+    return artifact
+
+
+def _recorded(lane: Lane, sha256: str, directories: list[Path]) -> bool:
+    scope = records.scope_of(lane, CHECK)
+    return any(record.check == CHECK and record.scope == scope for record in records.read(directories, sha256))
+
+
+def _record(lane: Lane, artifact: Artifact, started: str, street: Street) -> None:
+    records.append(
+        street.evidence,
+        Evidence(
+            subject=artifact.sha256,
+            lane=lane.id,
+            check=CHECK,
+            scope=records.scope_of(lane, CHECK),
+            outcome=Outcome(rule=CHECK, status=Status.PASS, examined=1),
+            machine=this_machine(engine="none" if lane.prebuilt else "docker"),
+            started=started,
+            finished=street.now(),
+            document={"file": artifact.path.name, "size": artifact.size, "recipe_digest": artifact.recipe_digest},
+        ),
+    )

@@ -1,0 +1,77 @@
+"""A release from top to bottom: for each lane build → audit → smoke, then the gate over all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.errors import CubingateError, EngineUnavailable, ExitStatus, Interrupted, Terminated
+from pipeline.stages.audit import audit_lane
+from pipeline.stages.build import build_bundle, bundle_of
+from pipeline.stages.check import Check, ensure_evidence
+from pipeline.stages.gate import judge_lanes
+from pipeline.stages.load import load_lane
+from pipeline.stages.smoke import smoke_lane
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.gate import LaneVerdict
+    from pipeline.model.artifact import Artifact
+    from pipeline.model.lane import Lane, Plan
+    from pipeline.stages.street import Street
+
+CHECKS: dict[str, Check] = {"audit": audit_lane, "load": load_lane, "smoke": smoke_lane}
+"""How each kind of required check looks; the kind is what stands before the first ``@``."""
+
+ON_DEMAND = "not built: on demand, ask for it with --lane"
+
+
+@dataclass(frozen=True, slots=True)
+class LaneRun:
+    """What became of one lane on this run: its bundle, or why there is none, and the gravest status of its stages."""
+
+    lane: Lane
+    artifact: Artifact | None
+    problem: str
+    status: ExitStatus
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRun:
+    """Every lane's run and verdict. ``status`` is the gravest of all of them."""
+
+    lanes: tuple[LaneRun, ...]
+    verdicts: tuple[LaneVerdict, ...]
+
+    @property
+    def status(self) -> ExitStatus:
+        """The exit status of the whole run."""
+        gate = ExitStatus.PASS if all(verdict.approved for verdict in self.verdicts) else ExitStatus.REFUSED
+        return ExitStatus.gravest([gate, *(lane.status for lane in self.lanes)])
+
+
+def run_plan(plan: Plan, street: Street, *, chosen: Sequence[str]) -> PlanRun:
+    """Run every lane of ``plan``; those named in ``chosen`` are built even when they are on demand."""
+    runs = tuple(_run_lane(lane, street, wanted=not lane.on_demand or lane.id in chosen) for lane in plan.lanes)
+    problems = {run.lane.id: run.problem for run in runs if run.problem}
+    return PlanRun(runs, judge_lanes(plan.lanes, street, problems))
+
+
+def _run_lane(lane: Lane, street: Street, *, wanted: bool) -> LaneRun:
+    try:
+        artifact = build_bundle(lane, street) if wanted else bundle_of(lane, street)
+        if artifact is None:
+            return LaneRun(lane, None, ON_DEMAND, ExitStatus.PASS)
+        statuses = [
+            ensure_evidence(lane, artifact, check, CHECKS[check.partition("@")[0]], street) for check in lane.required
+        ]
+    except (Interrupted, Terminated):
+        raise
+    except EngineUnavailable as error:
+        street.talk.say(f"{lane.id}  not built: {error}", "red")
+        return LaneRun(lane, None, "not built: no engine", error.status)
+    except CubingateError as error:
+        street.talk.say(f"{lane.id}  not built: {error}", "red")
+        return LaneRun(lane, None, f"not built: {error.message}", error.status)
+    return LaneRun(lane, artifact, "", ExitStatus.gravest(statuses))
