@@ -1,0 +1,92 @@
+"""Smoke a bundle as it was built: unpack it, serve it, and say what came of it."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.build.digest import file_sha256, tree_sha256
+from pipeline.errors import UsageError
+from pipeline.serve.launch import compose_launch, default_settings
+from pipeline.serve.model import prepare_model
+from pipeline.serve.outcome import SmokeReport
+from pipeline.serve.smoke import Smoke
+from pipeline.serve.unpack import unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pipeline.engine.interface import ServingEngine
+    from pipeline.model.evidence import Machine
+    from pipeline.model.lane import SmokeSettings
+
+_SUFFIXES = ("tar.gz", "tgz", "tar.xz", "tar.zst", "tar.bz2", "tar", "zip", "whl")
+
+
+def smoke_bundle(
+    bundle: Path,
+    settings: SmokeSettings | None,
+    machine: Machine,
+    engine: ServingEngine,
+    workspace: Path,
+    *,
+    cache: Path,
+    log: Path,
+    image: str | None = None,
+    lane: str = "",
+    explain: Callable[[str], str | None] = lambda _error: None,
+) -> SmokeReport:
+    """Smoke ``bundle`` on ``machine``, whose ``device`` and ``uuid`` say where the server shall run.
+
+    ``settings`` of ``None`` asks for the usual ones of a bundle with a llama-server. ``workspace`` is an existing
+    folder for the unpacked files, which are removed again; ``cache`` keeps models; ``log`` gets what the server printed.
+    ``CorruptInput`` for a hostile bundle or a model of another digest, ``UsageError`` when it cannot be said how to
+    serve, ``InfrastructureError`` for a full disk or a model that cannot be had. Everything else is in the report.
+    """
+    threading.Thread(target=_load_client, daemon=True).start()
+    sha256, size = _identity(bundle)
+    with tempfile.TemporaryDirectory(prefix="smoke-", dir=workspace) as scratch:
+        into = Path(scratch) / "bundle"
+        into.mkdir()
+        root = unpack(bundle, into)
+        settings = settings or default_settings(root)
+        model = prepare_model(settings.model, cache)
+        launch = compose_launch(
+            settings, machine, bundle=root, model=model.path.resolve(), log=log, image=image, lane=lane
+        )
+        smoke = Smoke(engine, launch, settings, model.expected_token, explain)
+        smoke.run()
+    return SmokeReport(
+        path=str(bundle),
+        sha256=sha256,
+        size=size,
+        format=_format(bundle),
+        model_sha256=model.sha256,
+        machine=machine,
+        checks=tuple(smoke.checks),
+        seconds_after_ready=None if smoke.ready_at is None else time.monotonic() - smoke.ready_at,
+    )
+
+
+def _load_client() -> None:
+    """Import what asks for the token while the bundle is unpacked and its server loads: it takes half a second."""
+    for module in ("requests", "openai.resources.chat.completions"):
+        import_module(module)
+
+
+def _identity(bundle: Path) -> tuple[str, int]:
+    if bundle.is_dir():
+        return tree_sha256(bundle), sum(path.lstat().st_size for path in bundle.rglob("*") if path.is_file())
+    if not bundle.is_file():
+        raise UsageError(f"there is no bundle {bundle}")
+    return file_sha256(bundle), bundle.stat().st_size
+
+
+def _format(bundle: Path) -> str:
+    if bundle.is_dir():
+        return "directory"
+    return next((suffix for suffix in _SUFFIXES if bundle.name.endswith(f".{suffix}")), "elf")

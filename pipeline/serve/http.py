@@ -1,0 +1,70 @@
+"""Plain questions to a server that may answer anything: short, bounded, never through a proxy."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pipeline.serve.outcome import CheckFailed, Fault
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    import requests
+
+_BODY_LIMIT = 1 << 20
+_TIMEOUT = 2.0  # seconds; a server on this machine that takes longer is asked again
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An HTTP status and as much of the body as anybody needs."""
+
+    status: int
+    body: bytes
+
+    def json(self, path: str) -> Any:
+        """The body as JSON; ``CheckFailed`` when it is none."""
+        try:
+            return json.loads(self.body)
+        except (ValueError, RecursionError) as error:
+            raise CheckFailed(
+                Fault.ANSWERS_RUBBISH, f"{path} answered {shortened(self.body)}, which is not JSON"
+            ) from error
+
+
+class Questions:
+    """A connection to one server."""
+
+    def __init__(self, base_url: str) -> None:
+        import requests  # loads slowly
+
+        self._base_url = base_url
+        self._session: requests.Session = requests.Session()
+        self._session.trust_env = False  # a proxy or a .netrc has no say about this machine
+        self._unreachable = requests.RequestException
+
+    def __enter__(self) -> Questions:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._session.close()
+
+    def get(self, path: str) -> Answer | None:
+        """Ask for ``path``; ``None`` while nobody answers there."""
+        try:
+            with self._session.get(
+                self._base_url + path, timeout=_TIMEOUT, stream=True, allow_redirects=False
+            ) as response:
+                return Answer(response.status_code, next(response.iter_content(_BODY_LIMIT), b""))
+        except self._unreachable:
+            return None
+
+
+def shortened(body: bytes | str) -> str:
+    """The start of a body, fit for one line."""
+    text = body.decode(errors="backslashreplace") if isinstance(body, bytes) else body
+    return repr(text if len(text) <= 80 else text[:80] + "…")

@@ -1,0 +1,105 @@
+"""Wait until a server serves the model that it was given: healthy alone proves nothing.
+
+llama-server answers ``/health`` with 503 while it loads and with 200 after; without a model it starts as a router,
+which is healthy at once (llama.cpp, tools/server/README.md).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+from pipeline.serve.diagnose import port_taken
+from pipeline.serve.outcome import CheckFailed, Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.engine.interface import Server
+    from pipeline.serve.http import Answer, Questions
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.05
+_NAMES = ("id", "name", "model", "model_path", "model_alias", "path")
+
+
+def wait_until_ready(server: Server, questions: Questions, model_name: str, timeout: float) -> float:
+    """Return when the server is healthy and names ``model_name``; the moment (monotonic) of its first healthy answer.
+
+    ``CheckFailed`` when it dies, hangs, or serves something else.
+    """
+    healthy_at = _wait_until_healthy(server, questions, timeout)
+    confirm_model(questions, model_name)
+    _confirm_alive(server)
+    return healthy_at
+
+
+def ended(status: int) -> str:
+    """An exit status in words."""
+    import signal
+
+    if status >= 0:
+        return f"ended with status {status}"
+    try:
+        return f"was killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was killed by signal {-status}"
+
+
+def _wait_until_healthy(server: Server, questions: Questions, timeout: float) -> float:
+    deadline = time.monotonic() + timeout
+    pause, last = _FIRST_PAUSE, "nobody listened at the port it was given"
+    while True:
+        _confirm_alive(server)
+        answer = questions.get("/health")
+        now = time.monotonic()
+        if answer is not None and _is_healthy(answer, questions):
+            return now
+        if answer is not None:
+            last = f"/health answered {answer.status}"
+        if now > deadline:
+            raise CheckFailed(Fault.HANGS_BEFORE_READY, f"not ready after {timeout:g} s: {last}")
+        time.sleep(pause)
+        pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+
+def _is_healthy(answer: Answer, questions: Questions) -> bool:
+    if answer.status == 404:  # a server of another kind; that it lists models is as good
+        models = questions.get("/v1/models")
+        return models is not None and models.status == 200
+    return answer.status == 200
+
+
+def _confirm_alive(server: Server) -> None:
+    status = server.exit_status()
+    if status is None:
+        return
+    if port_taken(server.log_tail()):
+        raise CheckFailed(Fault.PORT_TAKEN, f"the server {ended(status)}: somebody else took its port first")
+    raise CheckFailed(Fault.DIES_AT_LOAD, f"the server {ended(status)} before it was ready")
+
+
+def confirm_model(questions: Questions, model_name: str) -> None:
+    """``CheckFailed`` unless ``/v1/models`` or ``/props`` names the file ``model_name`` (without its suffix)."""
+    named: list[str] = []
+    for path in ("/v1/models", "/props"):
+        answer = questions.get(path)
+        if answer is not None and answer.status == 200:
+            named += _names_in(answer.json(path))
+            if any(model_name in name for name in named):
+                return
+    if named:
+        raise CheckFailed(Fault.WRONG_MODEL, f"serves {named[0]!r}, not the model that it was given")
+    raise CheckFailed(Fault.NO_MODEL, "healthy, but neither /v1/models nor /props names a model: a router?")
+
+
+def _names_in(told: Any) -> Iterator[str]:
+    """Every model name in an answer of ``/v1/models`` (OpenAI's shape and llama.cpp's) or ``/props``."""
+    if not isinstance(told, dict):
+        return
+    for key in _NAMES:
+        if isinstance(name := told.get(key), str) and name:
+            yield name
+    for key in ("data", "models"):
+        rows = told.get(key)
+        for row in rows if isinstance(rows, list) else ():
+            yield from _names_in(row)
