@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 from urllib.parse import unquote, urlsplit
 
-from pipeline.build.archive import extract
 from pipeline.build.digest import check_digest, file_sha256, tree_sha256
 from pipeline.build.download import cached, download, registry_file
 from pipeline.build.git import check_out
-from pipeline.errors import CorruptInput, InfrastructureError, UsageError
+from pipeline.errors import UsageError
 from pipeline.model.lane import (
     BuildSource,
     GitSource,
@@ -20,6 +19,7 @@ from pipeline.model.lane import (
     PrebuiltWheel,
     SdistSource,
 )
+from pipeline.serve.unpack import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,8 +80,9 @@ def fetch_tree(
             check_out(source, scratch / "source", cache, network, progress)
             return scratch / "source"
         case SdistSource():
-            extract(_sdist(source, cache, network, progress), scratch / "source")
-            return _below_top(scratch / "source", source)
+            (scratch / "source").mkdir()
+            top = unpack(_sdist(source, cache, network, progress), scratch / "source")
+            return _subdirectory(top, source)
         case _:
             assert_never(source)
 
@@ -128,14 +129,10 @@ def _sdist(source: SdistSource, cache: Path, network: Network, progress: Callabl
     return download(entry.url, source.sha256, cache, network, progress)
 
 
-def _below_top(unpacked: Path, source: SdistSource) -> Path:
-    """A source archive holds one folder; the tree to build lies at ``subdirectory`` in it."""
-    tops = sorted(unpacked.iterdir())
-    if len(tops) != 1 or not tops[0].is_dir():
-        raise CorruptInput(f"{source.package} {source.version}: a source archive must hold exactly one folder")
-    tree = tops[0] / source.subdirectory
-    if not tree.is_dir() or not tree.resolve().is_relative_to(unpacked.resolve()):
-        raise InfrastructureError(
+def _subdirectory(top: Path, source: SdistSource) -> Path:
+    tree = top / source.subdirectory
+    if not tree.is_dir() or not tree.resolve().is_relative_to(top.resolve()):
+        raise UsageError(
             f"{source.package} {source.version} has no folder {source.subdirectory}",
             remedy="correct `subdirectory` in matrix.yaml",
         )

@@ -17,7 +17,7 @@ from pipeline.engine.base_image import ReadyImage, ensure_base_image
 from pipeline.engine.buildkit import BuildRequest, run_build
 from pipeline.engine.container import start_container
 from pipeline.engine.failures import engine_errors, reason_of
-from pipeline.engine.labels import LANE
+from pipeline.engine.labels import COMPILER_CACHE, LANE
 from pipeline.errors import EngineUnavailable
 
 if TYPE_CHECKING:
@@ -32,6 +32,9 @@ _REMEDY = (
     "start one (Debian and Ubuntu: `apt-get install docker.io`, then `service docker start`), set DOCKER_HOST, or be a "
     "member of the group `docker`"
 )
+
+_CACHE_MOUNT = f"cached mount {COMPILER_CACHE} "
+"""How BuildKit describes the compiler cache among its records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +135,15 @@ class DockerEngine:
         """Remove every container, network and image that bears our label; what was removed, by name."""
         with engine_errors("removing what this tool made"):
             return tuple(_remove_labelled(self._client))
+
+    def remove_compiler_cache(self) -> tuple[str, ...]:
+        """Remove the compiler cache that all builds share; what was removed, by name."""
+        with engine_errors("removing the compiler cache"):
+            records = self._client.api.df().get("BuildCache") or ()
+            mounts = [record for record in records if str(record.get("Description")).startswith(_CACHE_MOUNT)]
+            for record in mounts:
+                self._client.api.prune_builds(filters={"id": record["ID"]}, all=True)  # type: ignore[arg-type]
+        return tuple(f"compiler cache {record['ID']} ({record['Size'] >> 20} MiB)" for record in mounts)
 
 
 def _unpack(stream: IO[bytes], destination: Path) -> None:

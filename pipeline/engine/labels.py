@@ -16,3 +16,6 @@ LAUNCH = "io.cubingate.launch"
 
 LOCAL_REPOSITORY = "cubingate-local"
 """Image names below this are made on this machine and exist nowhere else."""
+
+COMPILER_CACHE = "/ccache"
+"""Where builds see the cache mount of their compilers; BuildKit names the mount by this path."""

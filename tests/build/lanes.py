@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.build.settings import BuildSettings, Network
 from pipeline.model.lane import BaseImage, BuildRecipe, Debootstrap, Lane, PathSource
 from pipeline.resources import find_resources
 from tests.values import cpu_lane, cuda_lane
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BOOKWORM = BaseImage("bookworm", "debian:bookworm", fallback=Debootstrap("bookworm"))
 RECIPE = BuildRecipe(
@@ -36,7 +38,9 @@ def tiny_project(folder: Path, *, server: str = _SERVER) -> Path:
 
 def source_lane(project: Path, **changes: Any) -> Lane:
     """A CPU lane that compiles ``project`` on Debian."""
-    return cpu_lane(**{"id": "tiny", "source": PathSource(project), "recipe": RECIPE, "base_image": BOOKWORM, **changes})
+    return cpu_lane(
+        **{"id": "tiny", "source": PathSource(project), "recipe": RECIPE, "base_image": BOOKWORM, **changes}
+    )
 
 
 def cuda_source_lane(project: Path, **changes: Any) -> Lane:
