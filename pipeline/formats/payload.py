@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.binary import BufferView, FormatError
-from pipeline.formats import elf
+from pipeline.formats import decoders, elf
 from pipeline.formats.cubin import header_facts, read_cubin
 from pipeline.formats.facts import Codec, EntryFacts, EntryKind
 from pipeline.formats.fatbin import FLAG_SCRAMBLED, NOTHING, Payload
@@ -107,10 +107,11 @@ def _unpack_lz4(data: bytes, size: int) -> bytes:
 
 
 def _unpack_zstd(data: bytes, size: int) -> bytes:
-    import zstandard
-
+    decoder = decoders.zstd_decoder()
     try:
-        with zstandard.ZstdDecompressor(max_window_size=1 << 28).stream_reader(data) as reader:
-            return reader.read(size + 1)
-    except (zstandard.ZstdError, MemoryError) as error:
+        content = decoder.decompress(data, size + 1)
+    except decoders.decoding_errors() as error:
         raise FormatError("the Zstandard payload is damaged") from error
+    if not decoder.eof:
+        raise FormatError(f"the Zstandard payload does not end after {size} bytes")
+    return content

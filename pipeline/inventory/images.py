@@ -1,0 +1,128 @@
+"""Members that are ELF files or device code: read their facts and note them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.formats import device
+from pipeline.formats.cubin import read_cubin
+from pipeline.formats.elf import read_elf
+from pipeline.formats.facts import BareImage, Codec, CubinFacts, EntryFacts, EntryKind, FatbinFacts
+from pipeline.formats.host import read_host
+from pipeline.formats.ptx import PtxFacts, read_ptx
+from pipeline.formats.recognize import Kind
+from pipeline.model.arch import ArchSuffix
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pipeline.binary import View
+    from pipeline.formats.device import Container, Flaw
+    from pipeline.inventory.ledger import Ledger
+    from pipeline.model.arch import TargetArch
+    from pipeline.model.paths import MemberPath
+
+_SUFFIX_FLAG = {ArchSuffix.NONE: 0, ArchSuffix.SPECIFIC: 0x100000, ArchSuffix.FAMILY: 0x200000}
+_PTX_DIRECTIVES = 64 << 10
+
+
+def visit_elf(view: View, path: MemberPath, ledger: Ledger) -> None:
+    """Note a host ELF file and the containers in it; ``FormatError`` when its tables cannot be read."""
+    image = read_elf(view, ledger.budgets)
+    wrappers = device.wrapper_versions(image)
+    found = _note_containers(device.containers(image, ledger.reader), path, ledger, wrappers)
+    ledger.elves.append(read_host(image, path, has_device_code=found > 0, budgets=ledger.budgets))
+
+
+def visit_fatbin(view: View, path: MemberPath, ledger: Ledger) -> None:
+    """Note the containers of a bare fatbin file."""
+    _note_containers(device.read_run(view, "", (0, view.size), ledger.reader), path, ledger, {})
+
+
+def _note_containers(
+    found: Iterable[Container | Flaw], path: MemberPath, ledger: Ledger, wrappers: dict[int, int]
+) -> int:
+    counts: dict[str, int] = {}
+    for item in found:
+        index = counts[item.section] = counts.get(item.section, -1) + 1
+        place = path.child(item.section).child(str(index)) if item.section else path.child(str(index))
+        if isinstance(item, device.Flaw):
+            ledger.damage(place, f"{item.what} (at offset {item.offset:#x})")
+            continue
+        ledger.fatbins.append(_facts(item, place, index, wrappers.get(item.offset)))
+        for entry in item.entries:
+            if entry.payload_error is not None:
+                ledger.damage(place.child(str(entry.index)), entry.payload_error)
+    return sum(last + 1 for last in counts.values())
+
+
+def _facts(item: Container, place: MemberPath, index: int, wrapper: int | None) -> FatbinFacts:
+    return FatbinFacts(
+        path=place,
+        section=item.section,
+        index=index,
+        offset=item.offset,
+        size=item.header.size,
+        version=item.header.version,
+        entries=item.entries,
+        relocatable=item.section == device.LINKED,
+        wrapper=wrapper,
+    )
+
+
+def visit_cubin(view: View, path: MemberPath, ledger: Ledger) -> None:
+    """Note a cubin file."""
+    facts = read_cubin(view, ledger.budgets)
+    ledger.bare.append(BareImage(path, _bare(EntryKind.CUBIN, facts.arch, view.size, facts)))
+
+
+def visit_ptx(view: View, path: MemberPath, ledger: Ledger) -> None:
+    """Note a PTX file."""
+    facts = read_ptx(view.head(_PTX_DIRECTIVES))
+    ledger.bare.append(BareImage(path, _bare(EntryKind.PTX, facts.target, view.size, facts)))
+
+
+def visit_unlinked(kind: EntryKind, view: View, path: MemberPath, ledger: Ledger) -> None:
+    """Note an LTO-IR or Tile IR file; neither says outside a container what it is for."""
+    ledger.bare.append(BareImage(path, _bare(kind, None, view.size, None)))
+
+
+def _bare(kind: EntryKind, arch: TargetArch | None, size: int, facts: CubinFacts | PtxFacts | None) -> EntryFacts:
+    """A bare image in the form of an entry: no header, not compressed."""
+    cubin = facts if isinstance(facts, CubinFacts) else None
+    ptx = facts.version if isinstance(facts, PtxFacts) else None
+    code = (1, cubin.abi) if cubin else (ptx.major, ptx.minor) if ptx else (0, 0)
+    return EntryFacts(
+        index=0,
+        kind=kind,
+        arch=arch,
+        codec=Codec.NONE,
+        flags=_SUFFIX_FLAG[arch.suffix] if arch else 0,
+        code_version=code,
+        ptx=ptx,
+        offset=0,
+        header_size=0,
+        payload_size=size,
+        compressed_size=0,
+        uncompressed_size=0,
+        identifier="",
+        cubin=cubin,
+    )
+
+
+def _visit_lto(view: View, path: MemberPath, ledger: Ledger) -> None:
+    visit_unlinked(EntryKind.LTO_IR, view, path, ledger)
+
+
+def _visit_tile(view: View, path: MemberPath, ledger: Ledger) -> None:
+    visit_unlinked(EntryKind.TILE_IR, view, path, ledger)
+
+
+VISITORS: dict[Kind, Callable[[View, MemberPath, Ledger], None]] = {
+    Kind.ELF: visit_elf,
+    Kind.CUBIN: visit_cubin,
+    Kind.FATBIN: visit_fatbin,
+    Kind.PTX: visit_ptx,
+    Kind.LTO_IR: _visit_lto,
+    Kind.TILE_IR: _visit_tile,
+}

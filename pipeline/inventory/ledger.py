@@ -1,0 +1,51 @@
+"""What a walk has found so far; the only thing it writes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pipeline.formats.facts import Damage
+
+if TYPE_CHECKING:
+    from pipeline.formats.budgets import Budgets
+    from pipeline.formats.facts import BareImage, ElfFacts, FatbinFacts, Opaque
+    from pipeline.formats.fatbin import ContainerReader
+    from pipeline.model.paths import MemberPath
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Lists that grow while an artifact is walked, and the means the walk needs everywhere."""
+
+    budgets: Budgets
+    reader: ContainerReader
+    deep: bool
+    members: int = 0
+    elves: list[ElfFacts] = field(default_factory=list)
+    fatbins: list[FatbinFacts] = field(default_factory=list)
+    bare: list[BareImage] = field(default_factory=list)
+    opaque: list[Opaque] = field(default_factory=list)
+    damages: list[Damage] = field(default_factory=list)
+    links: dict[str, str] = field(default_factory=dict)
+    files: dict[str, int] = field(default_factory=dict)
+
+    def damage(self, path: MemberPath, what: str) -> None:
+        """Note that a member is corrupt or hostile; past the limit the last line says that there are more."""
+        if len(self.damages) < self.budgets.damage:
+            self.damages.append(Damage(path, what))
+        elif len(self.damages) == self.budgets.damage:
+            self.damages.append(Damage(path, "and more damage, which is not listed"))
+
+    def link(self, path: MemberPath, target: str) -> None:
+        """Note a symbolic or hard link, its target as written."""
+        self.links[str(path)] = target
+
+    def file(self, path: MemberPath, size: int) -> None:
+        """Note a regular file and its size in bytes."""
+        self.files[str(path)] = size
+
+    @property
+    def full(self) -> bool:
+        """Whether there are more members than a walk may visit."""
+        return self.members >= self.budgets.members

@@ -1,0 +1,193 @@
+"""The walk: recognize a member, give it to its format, go on with its children."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from pipeline.binary import BufferView, FormatError, View
+from pipeline.formats import ar, compression, elf, pkzip, tar
+from pipeline.formats.facts import Opaque
+from pipeline.formats.recognize import HEAD, Kind, recognize
+from pipeline.formats.stream import Stream, stream_of
+from pipeline.formats.tar import TarKind
+from pipeline.inventory import images
+from pipeline.inventory.names import leads_out, relative
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.formats.pkzip import ZipMember
+    from pipeline.inventory.ledger import Ledger
+    from pipeline.model.paths import MemberPath
+
+_WHEEL = re.compile(r"[^/]+\.dist-info/WHEEL")
+_IMAGE_LAYER = re.compile(r"(?:.*/)?(?:layer\.tar|blobs/sha256/[0-9a-f]{64})")
+_CONTENT = "content"
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """Where the walk stands: how deep, and whether the archive around it is a file system.
+
+    A file system (a Debian package, an image layer) may hold device nodes and links to absolute paths; in
+    any other archive they are hostile.
+    """
+
+    ledger: Ledger
+    depth: int = 0
+    rooted: bool = False
+
+    def visit(self, content: View | Stream, path: MemberPath) -> str:
+        """Walk one member and all that is in it; return its format's name. Damage is noted, never raised."""
+        try:
+            return self._visit(content, path)
+        except FormatError as error:
+            self.ledger.damage(path, error.message)
+            return "damaged"
+
+    def visit_file(self, content: View | Stream, path: MemberPath) -> None:
+        """Walk a regular file found in an archive or directory, counting it."""
+        if self.ledger.full:
+            raise FormatError(f"more than {self.ledger.budgets.members} members")
+        self.ledger.members += 1
+        self.visit(content, path)
+        if isinstance(content, Stream):
+            content.drain()
+        self.ledger.file(path, content.size if isinstance(content, View) else content.offset)
+
+    def _visit(self, content: View | Stream, path: MemberPath) -> str:
+        head = content.head(HEAD) if isinstance(content, View) else content.peek(HEAD)
+        kind = recognize(head)
+        if kind in {Kind.AR, Kind.DEB, Kind.TAR, Kind.ZIP, Kind.COMPRESSED}:
+            return self._enter(kind, content, path)
+        if kind in images.VISITORS:
+            images.VISITORS[kind](self._whole(content), path, self.ledger)
+            return kind.value
+        size = content.size if isinstance(content, View) else content.drain()
+        what = elf.foreign(head) if kind is Kind.FOREIGN_ELF else None
+        self.ledger.opaque.append(Opaque(path, what or kind.value, size))
+        return kind.value
+
+    def _whole(self, content: View | Stream) -> View:
+        if isinstance(content, View):
+            return content
+        return BufferView(b"".join(content.rest()))
+
+    def _enter(self, kind: Kind, content: View | Stream, path: MemberPath) -> str:
+        if self.depth >= self.ledger.budgets.nesting:
+            raise FormatError(f"archives nested more than {self.ledger.budgets.nesting} deep")
+        inside = replace(self, depth=self.depth + 1, rooted=self.rooted or _is_rooted(kind, path))
+        source = stream_of(content) if isinstance(content, View) else content
+        match kind:
+            case Kind.TAR:
+                inside.enter_tar(source, path)
+            case Kind.ZIP:
+                return inside.enter_zip(self._whole(content), path)
+            case Kind.COMPRESSED:
+                return inside.enter_compressed(source, path)
+            case _:
+                inside.enter_ar(source, path)
+        return kind.value
+
+    def enter_compressed(self, source: Stream, path: MemberPath) -> str:
+        """Walk what one compressed stream holds: an archive's members, or a single file called ``content``."""
+        which = compression.recognize(source.peek(HEAD))
+        if which is None:
+            raise FormatError("compressed data that changed while it was read")
+        inner = compression.decompressed(source, which, self.ledger.budgets)
+        if recognize(inner.peek(HEAD)) is Kind.TAR:
+            self.enter_tar(inner, path)
+            return f"tar.{which.value}"
+        self.visit_file(inner, path.child(_CONTENT))
+        return which.value
+
+    def enter_tar(self, source: Stream, path: MemberPath) -> None:
+        """Walk a tar archive's members."""
+        names = _Names()
+        for member in tar.read_tar(source, self.ledger.budgets):
+            with_name = names.admit(member.name, path, self.ledger, directory=member.kind is TarKind.DIRECTORY)
+            for name in with_name:
+                self._tar_member(member, name, path.child(name))
+
+    def _tar_member(self, member: tar.TarMember, name: str, place: MemberPath) -> None:
+        match member.kind:
+            case TarKind.FILE:
+                self.visit_file(member.content, place)
+            case TarKind.SYMLINK:
+                self._link(name, member.link, place)
+            case TarKind.HARDLINK:
+                target = relative(member.link)
+                self.ledger.link(place, posixpath.relpath(target, posixpath.dirname(name) or "."))
+            case TarKind.DEVICE | TarKind.FIFO if self.rooted:
+                self.ledger.opaque.append(Opaque(place, member.kind.value, 0))
+            case TarKind.DIRECTORY:
+                pass
+            case _:
+                self.ledger.damage(place, f"a {member.kind.value}")
+
+    def _link(self, name: str, target: str, place: MemberPath) -> None:
+        self.ledger.link(place, target)
+        if leads_out(name, target, rooted=self.rooted):
+            self.ledger.damage(place, f"a symbolic link that leads out of the archive, to {target[:200]!r}")
+
+    def enter_zip(self, view: View, path: MemberPath) -> str:
+        """Walk a zip archive's members in the order they lie in the file."""
+        members = pkzip.read_directory(view, self.ledger.budgets)
+        names = _Names()
+        for member in sorted(members, key=lambda row: row.header_at):
+            for name in names.admit(member.name, path, self.ledger, directory=member.is_directory):
+                if not member.is_directory:
+                    self._zip_member(view, member, name, path.child(name))
+        return "whl" if any(_WHEEL.fullmatch(member.name) for member in members) else Kind.ZIP.value
+
+    def _zip_member(self, view: View, member: ZipMember, name: str, place: MemberPath) -> None:
+        try:
+            content = pkzip.open_member(view, member, self.ledger.budgets)
+            if member.is_special:
+                self.ledger.damage(place, "a device, pipe or socket")
+            elif member.is_symlink:
+                self._link(name, _target(content), place)
+            else:
+                self.visit_file(content, place)
+        except FormatError as error:
+            self.ledger.damage(place, error.message)
+
+    def enter_ar(self, source: Stream, path: MemberPath) -> None:
+        """Walk a static library's or Debian package's members; equal names are usual in libraries."""
+        counts: dict[str, int] = {}
+        for member in ar.read_ar(source, self.ledger.budgets):
+            seen = counts[member.name] = counts.get(member.name, 0) + 1
+            self.visit_file(member.content, path.child(member.name if seen == 1 else f"{member.name}#{seen}"))
+
+
+@dataclass(slots=True)
+class _Names:
+    """The names an archive has given so far."""
+
+    seen: set[str] = field(default_factory=set)
+
+    def admit(self, raw: str, path: MemberPath, ledger: Ledger, *, directory: bool) -> Iterator[str]:
+        """Yield the clean name once; note a hostile or repeated one as damage and yield nothing."""
+        try:
+            name = relative(raw)
+        except FormatError as error:
+            ledger.damage(path.child(raw[:4096]), error.message)
+            return
+        if not directory and name in self.seen:
+            ledger.damage(path.child(name), "a second member of the same name")
+            return
+        if not directory:
+            self.seen.add(name)
+        yield name
+
+
+def _target(content: View | Stream) -> str:
+    raw = content.head(4096) if isinstance(content, View) else content.peek(4096)
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def _is_rooted(kind: Kind, path: MemberPath) -> bool:
+    return kind is Kind.DEB or (len(path.parts) > 1 and _IMAGE_LAYER.fullmatch(path.name) is not None)
