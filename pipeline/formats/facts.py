@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import IntEnum, StrEnum
 from typing import TYPE_CHECKING
+
+from pipeline.model.image import Codec, EntryKind
 
 if TYPE_CHECKING:
     from pipeline.model.arch import TargetArch
     from pipeline.model.paths import MemberPath
     from pipeline.model.versions import PtxVersion
 
-
-class EntryKind(IntEnum):
-    """Fatbin entry kinds seen in the output of NVIDIA's tools, 11.2 to 13.5; others stay plain numbers."""
-
-    PTX = 1
-    CUBIN = 2
-    LTO_IR = 8
-    TILE_IR = 128
-    CONCATENATED = 256
-
-
-class Codec(StrEnum):
-    """How an entry's payload is packed: flag 0x2000 is an LZ4 block, 0x8000 a Zstandard frame."""
-
-    NONE = "none"
-    LZ4 = "lz4"
-    ZSTD = "zstd"
-    UNKNOWN = "unknown"
+__all__ = [
+    "BareImage",
+    "Codec",
+    "CubinFacts",
+    "Damage",
+    "ElfFacts",
+    "EntryFacts",
+    "EntryKind",
+    "FatbinFacts",
+    "Inventory",
+    "Opaque",
+    "SymbolNeed",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.formats.facts import Codec
 from pipeline.model.arch import ArchKind, Gpu, TargetArch
+from pipeline.model.image import Codec
 from pipeline.model.versions import DriverVersion, PtxVersion, ToolkitVersion
 from pipeline.policy.policy import Policy
 from pipeline.policy.rows import Branch, CompatRow, CompatStatus, CompressionRow, CudaError, GpuRow, KindRow, ToolkitRow

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UsageError
-from pipeline.formats.facts import Codec, EntryKind
+from pipeline.model.image import Codec, EntryKind
 from pipeline.model.lane import CompressionMode, Target
 from pipeline.model.versions import DriverVersion, ToolkitVersion
 from pipeline.policy import unknown

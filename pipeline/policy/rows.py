@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pipeline.formats.facts import Codec
     from pipeline.model.arch import Gpu, TargetArch
+    from pipeline.model.image import Codec
     from pipeline.model.versions import DriverVersion, PtxVersion, ToolkitVersion
 
 

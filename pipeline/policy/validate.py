@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from pipeline.formats.facts import Codec, EntryKind
+from pipeline.model.image import Codec, EntryKind
 from pipeline.model.lane import CompressionMode
 from pipeline.policy.unknown import InconsistentTables, OutsidePolicy
 
