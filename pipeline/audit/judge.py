@@ -1,0 +1,120 @@
+"""Applies every rule to what was found and draws the conclusions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.audit.aims import aim_at
+from pipeline.audit.conclude import findings, outcome, target_report
+from pipeline.audit.floors import minimum_driver
+from pipeline.audit.report import AuditedArtifact, AuditReport, Examined
+from pipeline.formats.facts import Codec, EntryKind
+from pipeline.model.finding import Outcome, Status
+from pipeline.rules.registry import RULES
+from pipeline.rules.subject import Subject
+from pipeline.rules.unit import Units, units_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pipeline.formats.facts import EntryFacts, Inventory
+    from pipeline.model.lane import Target
+    from pipeline.policy import Policy
+    from pipeline.rules.declaration import Declaration, HostFloor
+    from pipeline.rules.registry import Rule
+
+PAYLOAD = "payload"
+
+
+def audit_artifacts(
+    inventories: Sequence[Inventory],
+    targets: Sequence[Target],
+    declaration: Declaration | None,
+    host: HostFloor | None,
+    policy: Policy,
+    *,
+    requirements: tuple[str, ...] = (),
+    rules: tuple[Rule, ...] = RULES,
+) -> AuditReport:
+    """Judge artifacts against targets, a lane's declaration and a host floor; pure, no I/O.
+
+    ``requirements`` are the distributions that a wheel among the artifacts depends on.
+    """
+    device = _all_units(inventories)
+    aims = tuple(aim_at(target, device.loaded, declaration, policy) for target in targets)
+    subject = Subject(
+        inventories=tuple(inventories),
+        device=device,
+        aims=aims,
+        policy=policy,
+        declaration=declaration,
+        host=host,
+        requirements=requirements,
+    )
+    examinations = [(rule, rule.check(subject)) for rule in rules]
+    claims = [claim for _, examination in examinations for claim in examination.claims]
+    floors = {sm: minimum_driver(sm, device.loaded, declaration, policy) for sm in {aim.target.sm for aim in aims}}
+    return AuditReport(
+        artifacts=tuple(AuditedArtifact(item.root, item.sha256, item.size, item.format) for item in inventories),
+        examined=_examined(inventories),
+        targets=tuple(target_report(aim, claims, floors[aim.target.sm], policy) for aim in aims),
+        outcomes=(*(outcome(rule, done) for rule, done in examinations), _payload_outcome(inventories)),
+        findings=findings(claims),
+        deep=all(inventory.deep for inventory in inventories),
+        policy_date=policy.date,
+        corrupt=any(claim.rule == "corrupt-input" for claim in claims),
+        notes=tuple(_notes(device)),
+    )
+
+
+def _all_units(inventories: Sequence[Inventory]) -> Units:
+    each = [units_of(inventory) for inventory in inventories]
+    return Units(
+        loaded=tuple(unit for units in each for unit in units.loaded),
+        empty=sum(units.empty for units in each),
+        stubs=sum(units.stubs for units in each),
+        relocatable=sum(units.relocatable for units in each),
+        foreign=sum(units.foreign for units in each),
+    )
+
+
+def _examined(inventories: Sequence[Inventory]) -> Examined:
+    kinds = [entry.kind for inventory in inventories for entry in _entries(inventory)]
+    return Examined(
+        members=sum(inventory.members for inventory in inventories),
+        elf=sum(len(inventory.elves) for inventory in inventories),
+        fatbins=sum(len(inventory.fatbins) for inventory in inventories),
+        cubins=kinds.count(EntryKind.CUBIN),
+        ptx=kinds.count(EntryKind.PTX),
+    )
+
+
+def _entries(inventory: Inventory) -> Iterator[EntryFacts]:
+    """Every image, those inside concatenated containers too."""
+    for fatbin in inventory.fatbins:
+        for entry in fatbin.entries:
+            yield from entry.nested or (entry,)
+    for image in inventory.bare:
+        yield image.entry
+
+
+def _payload_outcome(inventories: Sequence[Inventory]) -> Outcome:
+    """Whether compressed payloads were looked into: their headers alone do not show damage."""
+    packed = sum(1 for inventory in inventories for entry in _entries(inventory) if entry.codec is not Codec.NONE)
+    if not packed:
+        return Outcome(rule=PAYLOAD, status=Status.NOT_APPLICABLE, examined=0, reason="no compressed payload")
+    if all(inventory.deep for inventory in inventories):
+        return Outcome(rule=PAYLOAD, status=Status.PASS, examined=packed)
+    reason = f"payload not examined: {packed} compressed entries were judged by their headers; --deep unpacks them"
+    return Outcome(rule=PAYLOAD, status=Status.SKIPPED, examined=0, reason=reason)
+
+
+def _notes(device: Units) -> Iterator[str]:
+    if device.stubs:
+        yield f"{device.stubs} kernel-less containers of the device linker are not coverage"
+    if device.relocatable:
+        yield f"{device.relocatable} relocatable containers are input of a device link, not loaded"
+    if device.empty:
+        yield f"{device.empty} empty containers"
+    if device.foreign:
+        yield f"{device.foreign} containers hold only kinds that the driver does not load (LTO-IR, Tile IR, other)"

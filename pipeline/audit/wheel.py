@@ -1,0 +1,41 @@
+"""The distributions that a wheel names in its metadata: what it may leave to them."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from email.parser import HeaderParser
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
+_LARGEST_METADATA = 4 << 20
+
+
+def requirements_of(path: Path) -> tuple[str, ...]:
+    """Normalized names of the required distributions; none where ``path`` is no readable wheel.
+
+    A damaged wheel is reported by the inventory, so it is not an error here.
+    """
+    if path.suffix != ".whl" or not path.is_file():
+        return ()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return tuple(dict.fromkeys(_names(archive)))
+    except (zipfile.BadZipFile, OSError, NotImplementedError, UnicodeDecodeError, RuntimeError, ValueError):
+        return ()
+
+
+def _names(archive: zipfile.ZipFile) -> Iterator[str]:
+    for info in archive.infolist():
+        if info.filename.count("/") == 1 and info.filename.endswith(".dist-info/METADATA"):
+            if info.file_size > _LARGEST_METADATA:
+                continue
+            headers = HeaderParser().parsestr(archive.read(info).decode("utf-8", "replace"))
+            for line in headers.get_all("Requires-Dist", []):
+                found = _NAME.match(str(line))
+                if found:
+                    yield re.sub(r"[-_.]+", "-", found[0]).lower()

@@ -1,0 +1,44 @@
+"""No image in a unit that this GPU can run.
+
+What: a container has no cubin for the GPU (same major, minor not above the GPU's; integrated GPUs only their own) and
+no PTX for its architecture or an older one.
+
+Why: an architecture was dropped from the list, the toolkit no longer knows it (13.x starts at sm_75), the default list
+moved with the toolkit, or one file has a shorter list than the rest. PTX goes up, never down. One unit is enough: the
+kernel that lies in it fails with "no kernel image is available for execution on the device" (209).
+
+Code that a library keeps for some GPUs on purpose and dispatches around is not counted; docs/architecture.md says how
+it is told apart, and matrix.yaml can overrule it.
+
+Remedy: add the architecture to every unit's list (CMake: CMAKE_CUDA_ARCHITECTURES=70-real;80-real; nvcc: -gencode
+arch=compute_70,code=sm_70; torch: TORCH_CUDA_ARCH_LIST="7.0 8.0"), or take the target out of the promise.
+
+Source: CUDA C++ Programming Guide, binary compatibility; measured: H200 with driver 580.159.04, 464 single images.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.rules.subject import Examination, device_claim, device_examination
+
+if TYPE_CHECKING:
+    from pipeline.rules.subject import Subject
+
+RULE = "arch-missing"
+
+
+def check(subject: Subject) -> Examination:
+    """Every unit without an image for a target's GPU."""
+    claims = (
+        device_claim(
+            aim,
+            load,
+            found,
+            declared=f"runs on sm_{aim.target.sm}",
+            remedy=f"add {aim.target.sm} to the arch list of this unit (CMake: {aim.target.sm}-real), "
+            "or do not promise this GPU",
+        )
+        for aim, load, found in subject.met(RULE)
+    )
+    return device_examination(subject, subject.containers, tuple(claims))

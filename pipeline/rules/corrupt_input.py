@@ -1,0 +1,49 @@
+"""A member that is truncated, damaged or hostile.
+
+What: a file could not be read as what it claims to be (a short read, a size that overflows, a container that overlaps
+itself), an archive escapes its root or expands without end, or, under --deep, a payload does not unpack.
+
+Why: what cannot be read cannot be judged, and a driver would refuse it: a damaged image is "device kernel image is
+invalid" (200), a damaged compressed payload "unknown error" (999).
+
+Remedy: build or download the artifact again and compare its digest.
+
+Source: measured: H200 with driver 580.159.04, damaged containers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.rules.subject import Claim, Effect, Examination, device_claim
+
+if TYPE_CHECKING:
+    from pipeline.rules.subject import Subject
+
+RULE = "corrupt-input"
+_REMEDY = "build or download the artifact again and compare its digest"
+_ERROR = "CUDA_ERROR_INVALID_IMAGE"
+
+
+def check(subject: Subject) -> Examination:
+    """Every damaged member, and every chosen image whose payload is damaged."""
+    members = tuple(
+        Claim(
+            rule=RULE,
+            effect=Effect.FAIL,
+            path=str(damage.path),
+            declared="readable",
+            observed=damage.what,
+            remedy=_REMEDY,
+            targets=subject.labels,
+            error=_ERROR,
+            group=str(damage.path),
+        )
+        for inventory in subject.inventories
+        for damage in inventory.damage
+    )
+    payloads = tuple(
+        device_claim(aim, load, found, declared="readable", remedy=_REMEDY) for aim, load, found in subject.met(RULE)
+    )
+    examined = sum(max(inventory.members, 1) for inventory in subject.inventories)
+    return Examination(examined, members + payloads)

@@ -1,0 +1,69 @@
+"""A CUDA bundle without CUDA code.
+
+What: ELF files are there, but none of the product's own has device code. NVIDIA's libraries beside it do not count,
+nor does the kernel-less ELF that nvcc links into every program.
+
+Why: the build fell back to the CPU (CMake did not find the toolkit, the CUDA option was not passed on), and the result
+still carries the CUDA name. It starts and answers, slowly.
+
+Remedy: make the build fail without CUDA (ggml: -DGGML_CUDA=ON and check CMAKE_CUDA_COMPILER), or publish it as a CPU
+flavour.
+
+Source: llama-cpp-python issue 1990 (a wheel tagged cu118 without CUDA).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.model.lane import Flavour
+from pipeline.rules.nvidia import is_toolkit_library
+from pipeline.rules.subject import Claim, Effect, Examination
+
+if TYPE_CHECKING:
+    from pipeline.rules.subject import Subject
+
+RULE = "cpu-flavour"
+
+
+def check(subject: Subject) -> Examination:
+    """Whether a CUDA promise is made and nothing in the product keeps it."""
+    declared = subject.declaration.flavour if subject.declaration is not None else None
+    if declared is Flavour.CPU:
+        return Examination(0, (), "a lane of the cpu flavour promises no device code")
+    if declared is None and not subject.aims:
+        return Examination(0, (), "neither a target nor a CUDA lane was named")
+    members = len(subject.elves) + subject.containers
+    if not members:
+        return Examination(0, (), "neither ELF nor device code in the input")
+    if subject.units and not _only_toolkit_libraries(subject):
+        return Examination(members)
+    where = subject.inventories[0].root
+    observed = "no device code" if not subject.units else "device code only in NVIDIA's own libraries"
+    claim = Claim(
+        rule=RULE,
+        effect=Effect.FAIL,
+        path=where,
+        declared="CUDA code for " + (", ".join(subject.labels) or "a CUDA lane"),
+        observed=f"{observed} in {len(subject.elves)} ELF files" + _left_out(subject),
+        remedy="make the build fail without CUDA (ggml: -DGGML_CUDA=ON), or publish it as a CPU flavour",
+        count=max(len(subject.elves), 1),
+        targets=subject.labels,
+        error="CUDA_ERROR_NO_BINARY_FOR_GPU",
+    )
+    return Examination(members, (claim,))
+
+
+def _left_out(subject: Subject) -> str:
+    device = subject.device
+    parts = ((device.stubs, "kernel-less link stubs"), (device.relocatable, "relocatable containers"))
+    named = ", ".join(f"{count} {what}" for count, what in parts if count)
+    return f" ({named} do not count)" if named else ""
+
+
+def _only_toolkit_libraries(subject: Subject) -> bool:
+    """All device code is NVIDIA's, while a member that calls itself CUDA has none."""
+    if not all(is_toolkit_library(unit.library.name) for unit in subject.units):
+        return False
+    own = [elf for elf in subject.elves if not is_toolkit_library(elf.path.name)]
+    return any("cuda" in elf.path.name.rpartition("/")[2].lower() for elf in own)

@@ -1,0 +1,81 @@
+"""An import that the driver's libcuda does not export.
+
+What: a library or program imports a driver entry point (not weakly) that the target's driver does not have yet, for
+instance cuCtxCreate_v4 (CUDA 12.5) on R535.
+
+Why: the dynamic linker refuses the library ("undefined symbol"), or the first call ends the process. Libraries that
+ask for entry points at run time (cuGetProcAddress, dlsym) are not affected.
+
+Remedy: look the entry point up at run time and do without it, link it weakly, build against the floor's toolkit, or
+raise the driver floor.
+
+Source: measured: cudaTypedefs.h of 17 toolkits against the exports of eight real libcuda; vLLM issue 11623.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pipeline.policy.unknown import OutsidePolicy
+from pipeline.rules.subject import Claim, Effect, Examination
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.formats.facts import ElfFacts, SymbolNeed
+    from pipeline.rules.subject import Aim, Subject
+
+RULE = "libcuda-symbol"
+_ENTRY_POINT = re.compile(r"cu[A-Z]\w*", re.ASCII)
+_LIBRARY = "libcuda.so.1"
+
+
+def check(subject: Subject) -> Examination:
+    """Every strong import of an entry point that a target's driver lacks."""
+    imports = [(elf, need) for elf in subject.elves for need in _driver_imports(elf)]
+    if not imports:
+        return Examination(0, (), "no member imports driver entry points")
+    if not subject.aims:
+        return Examination(len(imports), (), "no target was named")
+    return Examination(len(imports), tuple(_claims(subject, imports)))
+
+
+def _driver_imports(elf: ElfFacts) -> Iterator[SymbolNeed]:
+    if _LIBRARY not in elf.needed and elf.elf_type != "object":
+        return
+    for need in elf.imports:
+        if need.library in {None, _LIBRARY} and not need.weak and _ENTRY_POINT.fullmatch(need.name):
+            yield need
+
+
+def _claims(subject: Subject, imports: list[tuple[ElfFacts, SymbolNeed]]) -> Iterator[Claim]:
+    for elf, need in imports:
+        for aim in subject.aims:
+            if aim.doubt is None and need.name in subject.policy.symbols:
+                claim = _claim(subject, elf, need, aim)
+                if claim is not None:
+                    yield claim
+
+
+def _claim(subject: Subject, elf: ElfFacts, need: SymbolNeed, aim: Aim) -> Claim | None:
+    policy = subject.policy
+    since = policy.symbol_since(need.name)
+    if since is not None and since <= policy.cuda_of(aim.target.driver):
+        return None
+    floor = "no Linux driver"
+    if since is not None:
+        try:
+            floor = f"driver >= {policy.first_driver_with_cuda(since)} (CUDA {since})"
+        except OutsidePolicy:
+            floor = f"CUDA {since}"
+    return Claim(
+        rule=RULE,
+        effect=Effect.FAIL,
+        path=str(elf.path),
+        declared=f"driver >= {aim.target.driver}",
+        observed=f"imports {need.name}, which needs {floor}",
+        remedy="look the entry point up at run time, link it weakly, or raise the floor",
+        targets=(aim.label,),
+        group=str(elf.path),
+    )

@@ -1,0 +1,183 @@
+"""Which entry of a container the driver takes, and what comes of it.
+
+Measured on an H200 with driver 580.159.04: a cubin that the GPU can execute wins over any PTX, even PTX it could not
+read. Among PTX the highest architecture the GPU can run is taken, and *then* the load fails if that one is too new;
+older PTX beside it is not tried. `CUDA_DISABLE_PTX_JIT=1` leaves the cubins, `CUDA_FORCE_PTX_JIT=1` the PTX. The same
+fault has another name for a bare PTX file than inside a container.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from pipeline.formats.facts import Codec, EntryKind
+from pipeline.model.arch import ArchSuffix
+from pipeline.rules import arch_suffix, cubin_abi, fatbin_codec, fatbin_kind, ptx_isa, toolkit_major
+from pipeline.rules.obstacle import Certainty, Obstacle
+from pipeline.rules.unit import flat
+
+if TYPE_CHECKING:
+    from pipeline.model.arch import Gpu
+    from pipeline.model.versions import DriverVersion
+    from pipeline.policy import Policy
+    from pipeline.rules.unit import Image, Unit
+
+SUCCESS = "CUDA_SUCCESS"
+NO_BINARY = "CUDA_ERROR_NO_BINARY_FOR_GPU"
+JIT_DISABLED = "CUDA_ERROR_JIT_COMPILATION_DISABLED"
+INVALID_PTX = "CUDA_ERROR_INVALID_PTX"
+_SPECIFICITY = (ArchSuffix.NONE, ArchSuffix.FAMILY, ArchSuffix.SPECIFIC)
+
+
+class JitPass(StrEnum):
+    """How the driver is told to treat PTX: by no variable, ``CUDA_DISABLE_PTX_JIT=1``, ``CUDA_FORCE_PTX_JIT=1``."""
+
+    AS_IS = "as-is"
+    FORBIDDEN = "jit-forbidden"
+    FORCED = "jit-forced"
+
+
+class Via(StrEnum):
+    """How a container is served."""
+
+    CUBIN = "cubin"
+    JIT = "jit"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The driver's choice: the entry, how it is served, and what stands in the way, decisive one first."""
+
+    image: Image | None
+    via: Via
+    obstacles: tuple[Obstacle, ...] = ()
+
+    @property
+    def result(self) -> str:
+        """The CUDA error name, ``CUDA_SUCCESS`` when nothing certain stands in the way."""
+        return next((item.error for item in self.obstacles if item.certainty is Certainty.CERTAIN), SUCCESS)
+
+    @property
+    def loads(self) -> bool:
+        """Whether the container loads, beyond doubt."""
+        return not self.obstacles
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether nothing is known to fail but something is not known to work."""
+        return bool(self.obstacles) and self.result == SUCCESS
+
+
+def select(unit: Unit, gpu: Gpu, driver: DriverVersion, jit: JitPass, policy: Policy) -> Selection:
+    """Predict the driver's choice among a unit's images; ``UnknownDriver`` outside the tables."""
+    readable = _readable(unit.images, driver, policy)
+    if unit.bare:
+        return _select_bare(unit.images[0], gpu, driver, jit, policy)
+    cubins = [] if jit is JitPass.FORCED else _runnable(readable, EntryKind.CUBIN, gpu, policy)
+    if cubins:
+        return _judged_cubin(max(cubins, key=_rank), driver, policy, _doubts(unit.images, driver, policy))
+    texts = _runnable(readable, EntryKind.PTX, gpu, policy)
+    if not texts:
+        return Selection(None, Via.NOTHING, (_gap(unit.images, gpu, driver, policy),))
+    best = max(texts, key=_rank)
+    if jit is JitPass.FORBIDDEN:
+        return Selection(best, Via.JIT, (_jit_disabled(best),))
+    return _judged_ptx(best, driver, policy, _doubts(unit.images, driver, policy))
+
+
+def _select_bare(image: Image, gpu: Gpu, driver: DriverVersion, jit: JitPass, policy: Policy) -> Selection:
+    """A file of its own, given to cuModuleLoadData: PTX is read before its target is compared with the GPU."""
+    runs = _runs(image, gpu, policy)
+    if image.kind is EntryKind.CUBIN:
+        if not runs:
+            return Selection(None, Via.NOTHING, (_gap((image,), gpu, driver, policy),))
+        return _judged_cubin(image, driver, policy, ())
+    if jit is JitPass.FORBIDDEN:
+        return Selection(image, Via.JIT, (_jit_disabled(image),))
+    unreadable = ptx_isa.obstacle(image, driver, policy)
+    if unreadable is None and not runs:
+        gap = _gap((image,), gpu, driver, policy)
+        return Selection(None, Via.NOTHING, (Obstacle(gap.rule, INVALID_PTX, gap.observed, gap.floor),))
+    return _judged_ptx(image, driver, policy, ())
+
+
+def _readable(images: tuple[Image, ...], driver: DriverVersion, policy: Policy) -> list[Image]:
+    """The images the driver sees: those of a concatenated container only where it may know that kind."""
+    seen: list[Image] = []
+    for image in images:
+        if image.kind is EntryKind.CONCATENATED:
+            if fatbin_kind.may_read(image, driver, policy):
+                seen.extend(image.nested)
+        else:
+            seen.append(image)
+    return seen
+
+
+def _doubts(images: tuple[Image, ...], driver: DriverVersion, policy: Policy) -> tuple[Obstacle, ...]:
+    found = (fatbin_kind.obstacle(image, driver, policy) for image in images)
+    return tuple(item for item in found if item is not None and item.certainty is not Certainty.CERTAIN)
+
+
+def _runnable(images: list[Image], kind: EntryKind, gpu: Gpu, policy: Policy) -> list[Image]:
+    return [image for image in images if image.kind is kind and _runs(image, gpu, policy)]
+
+
+def _runs(image: Image, gpu: Gpu, policy: Policy) -> bool:
+    return image.arch is not None and image.arch.runs_on(gpu, image_tegra=policy.tegra(image.arch.number))
+
+
+def _rank(image: Image) -> tuple[int, int]:
+    arch = image.arch
+    return (arch.number, _SPECIFICITY.index(arch.suffix)) if arch is not None else (0, 0)
+
+
+def _judged_cubin(image: Image, driver: DriverVersion, policy: Policy, doubts: tuple[Obstacle, ...]) -> Selection:
+    found = (
+        fatbin_codec.obstacle(image, driver, policy),
+        toolkit_major.obstacle(image, driver, policy),
+        cubin_abi.obstacle(image, driver, policy),
+        _damage(image),
+    )
+    return Selection(image, Via.CUBIN, _ordered((*found, *doubts)))
+
+
+def _judged_ptx(image: Image, driver: DriverVersion, policy: Policy, doubts: tuple[Obstacle, ...]) -> Selection:
+    found = (ptx_isa.obstacle(image, driver, policy), fatbin_codec.obstacle(image, driver, policy), _damage(image))
+    return Selection(image, Via.JIT, _ordered((*found, *doubts)))
+
+
+def _ordered(found: tuple[Obstacle | None, ...]) -> tuple[Obstacle, ...]:
+    """Certain obstacles first; otherwise in the order in which the driver meets them."""
+    return tuple(sorted((item for item in found if item is not None), key=lambda item: item.certainty.value))
+
+
+def _damage(image: Image) -> Obstacle | None:
+    """A packed payload that does not unpack is an unknown error, an image that is no ELF an invalid one (measured)."""
+    if image.damage is None:
+        return None
+    packed = image.codec is not Codec.NONE
+    return Obstacle("corrupt-input", "CUDA_ERROR_UNKNOWN" if packed else "CUDA_ERROR_INVALID_IMAGE", image.damage)
+
+
+def _jit_disabled(image: Image) -> Obstacle:
+    return Obstacle("jit-forbidden", JIT_DISABLED, f"only {image.what} serves, and JIT is forbidden")
+
+
+def _gap(images: tuple[Image, ...], gpu: Gpu, driver: DriverVersion, policy: Policy) -> Obstacle:
+    """Why no image can be taken: an unreadable container kind, a suffix, or nothing for this GPU at all."""
+    for image in images:
+        hidden = fatbin_kind.obstacle(image, driver, policy)
+        if (
+            hidden is not None
+            and hidden.certainty is Certainty.CERTAIN
+            and any(_runs(inner, gpu, policy) for inner in image.nested)
+        ):
+            return hidden
+    embedded = (
+        ", ".join(dict.fromkeys(str(image.arch) for image in flat(images) if image.arch is not None)) or "nothing"
+    )
+    rule = "arch-suffix" if arch_suffix.explains(tuple(flat(images)), gpu, policy) else "arch-missing"
+    return Obstacle(rule, NO_BINARY, f"{embedded}: nothing that {gpu} can run")

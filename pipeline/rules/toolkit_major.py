@@ -1,0 +1,98 @@
+"""Code of a newer CUDA major than the driver.
+
+What: the cubin the driver would take, or a CUDA runtime library that the bundle links, is of a CUDA major that needs
+a newer driver: 11.x needs 450.80.02, 12.x needs 525.60.13, 13.x needs 580.65.06.
+
+Why: minor version compatibility holds within one major. Cubins of a newer major are refused as "device kernel image
+is invalid" (200), and the runtime library answers "CUDA driver version is insufficient for CUDA runtime version" (35).
+
+Remedy: build a lane with a toolkit of the driver's major beside this one, or raise the driver floor. Data-center GPUs
+can use a forward-compatibility package instead.
+
+Source: CUDA Compatibility, minor version compatibility; triton issue 3001 (CUDA 12 cubin on R470).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pipeline.policy.unknown import UnknownToolkit
+from pipeline.rules.obstacle import Certainty, Obstacle
+from pipeline.rules.subject import Claim, Effect, Examination, device_claim
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.formats.facts import ElfFacts
+    from pipeline.model.versions import DriverVersion
+    from pipeline.policy import Policy
+    from pipeline.rules.subject import Subject
+    from pipeline.rules.unit import Image
+
+RULE = "toolkit-major"
+_ERROR = "CUDA_ERROR_INVALID_IMAGE"
+_REMEDY = "build a lane with the driver's CUDA major, or raise the floor to {floor}"
+_RUNTIME = re.compile(r"libcudart\.so\.([0-9]{2})(?:\.[0-9.]+)?", re.ASCII)
+_RUNTIME_ERROR = "cudaErrorInsufficientDriver"
+
+
+def obstacle(image: Image, driver: DriverVersion, policy: Policy) -> Obstacle | None:
+    """Whether ``image`` is a cubin of a newer major than ``driver`` serves.
+
+    Where the header leaves two majors open, the lower one decides what is certain and the higher one what is safe.
+    """
+    try:
+        floors = [policy.cubin_floor(major) for major in image.majors]
+    except UnknownToolkit as error:
+        return Obstacle(RULE, _ERROR, f"{image.what}: {error.message}", None, Certainty.DOUBT)
+    if not floors or driver >= max(floors):
+        return None
+    certainty = Certainty.CERTAIN if driver < min(floors) else Certainty.DOUBT
+    majors = " or ".join(str(major) for major in image.majors)
+    observed = f"{image.what} of CUDA {majors} needs driver >= {max(floors)}"
+    return Obstacle(RULE, _ERROR, observed, max(floors), certainty)
+
+
+def check(subject: Subject) -> Examination:
+    """Every unit and every linked CUDA runtime of a newer major than the target's driver."""
+    device = (
+        device_claim(
+            aim,
+            load,
+            found,
+            declared=f"driver >= {aim.target.driver}",
+            remedy=_REMEDY.format(floor=found.floor or "one that the tables list"),
+        )
+        for aim, load, found in subject.met(RULE)
+    )
+    linked = [(elf, name) for elf in subject.elves for name in elf.needed if _RUNTIME.fullmatch(name)]
+    claims = (*device, *_runtime_claims(subject, linked))
+    if not subject.aims:
+        return Examination(0, (), "no target was named")
+    if not subject.units and not linked:
+        return Examination(0, (), "neither device code nor a linked CUDA runtime in the input")
+    return Examination(subject.entries + len(linked), claims)
+
+
+def _runtime_claims(subject: Subject, linked: list[tuple[ElfFacts, str]]) -> Iterator[Claim]:
+    for elf, name in linked:
+        found = _RUNTIME.fullmatch(name)
+        major = int(found[1]) if found else 0
+        try:
+            floor = subject.policy.cubin_floor(major)
+        except UnknownToolkit:
+            continue  # libcudart.so.10.2 and older: its floor is not in the tables and lies below all of them
+        for aim in subject.aims:
+            if aim.doubt is None and aim.target.driver < floor:
+                yield Claim(
+                    rule=RULE,
+                    effect=Effect.FAIL,
+                    path=str(elf.path),
+                    declared=f"driver >= {aim.target.driver}",
+                    observed=f"needs {name}, whose CUDA {major} needs driver >= {floor}",
+                    remedy=_REMEDY.format(floor=floor),
+                    targets=(aim.label,),
+                    error=_RUNTIME_ERROR,
+                    group=name,
+                )

@@ -1,0 +1,217 @@
+"""Units of device code as the rules see them: equal containers of one library are judged once and counted.
+
+A library of thousands of containers has a few dozen different ones: what decides is the kind, architecture,
+codec, PTX ISA and provenance of each entry, not its bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pipeline.formats.facts import Codec, EntryKind
+from pipeline.model.arch import ArchSuffix
+from pipeline.model.versions import ToolkitVersion
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.formats.facts import BareImage, EntryFacts, FatbinFacts, Inventory
+    from pipeline.model.arch import TargetArch
+    from pipeline.model.paths import MemberPath
+    from pipeline.model.versions import PtxVersion
+
+# The kernel-less ELF that nvcc's device link step leaves in every program is 0.6 to 1.3 KB for each toolkit from
+# 11.8 to 13.5; the smallest cubin with a kernel is 2.3 KB. Only used where the payload is compressed and thus not read.
+LARGEST_LINK_STUB = 1536
+_CUBIN_ABI = {(1, 7): 7, (1, 8): 8}
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """What decides about one entry. ``majors`` are the toolkit majors that may have made it, one where known.
+
+    ``abi`` is the cubin's ELF ABI generation (0 for other kinds). ``ptx`` is set for PTX. ``toolkit`` is the
+    producing toolkit where the payload names it. ``damage`` is the payload's fault, found by looking into it.
+    """
+
+    kind: EntryKind | int
+    arch: TargetArch | None
+    codec: Codec
+    ptx: PtxVersion | None = None
+    abi: int = 0
+    majors: tuple[int, ...] = ()
+    toolkit: ToolkitVersion | None = None
+    damage: str | None = None
+    nested: tuple[Image, ...] = ()
+
+    @property
+    def loadable_kind(self) -> bool:
+        """Whether the driver loads such an entry at all (LTO-IR, Tile IR and the rest are for other tools)."""
+        return self.kind in {EntryKind.PTX, EntryKind.CUBIN, EntryKind.CONCATENATED}
+
+    @property
+    def what(self) -> str:
+        """Words for a finding: ``cubin for sm_80``."""
+        if self.kind is EntryKind.PTX:
+            return f"PTX {self.ptx} for {self.arch}"
+        if self.kind is EntryKind.CUBIN:
+            return f"cubin for {self.arch}"
+        name = self.kind.name.lower().replace("_", "-") if isinstance(self.kind, EntryKind) else "entry"
+        return f"{name} (kind {int(self.kind)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Containers of one library that the driver cannot tell apart: one translation unit each, as a rule.
+
+    ``library`` is the member the containers lie in; ``path`` the first container. ``bare`` marks a cubin or PTX
+    file; ``count`` how many containers the unit stands for; ``entries`` how many entries each has.
+    """
+
+    library: MemberPath
+    path: MemberPath
+    images: tuple[Image, ...]
+    bare: bool = False
+    count: int = 1
+
+    @property
+    def entries(self) -> int:
+        """Entries in all its containers."""
+        return len(self.images) * self.count
+
+    @property
+    def suffixed(self) -> bool:
+        """Whether every image that can be loaded is architecture- or family-specific."""
+        archs = [image.arch for image in flat(self.images) if image.arch is not None]
+        return bool(archs) and all(arch.suffix is not ArchSuffix.NONE for arch in archs)
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The device code of an artifact: ``loaded`` is judged, the rest is counted and left alone.
+
+    ``empty`` containers hold nothing, ``stubs`` only the device linker's kernel-less ELF, ``relocatable`` ones are
+    input of a device link; ``foreign`` hold only kinds that the driver does not load.
+    """
+
+    loaded: tuple[Unit, ...]
+    empty: int = 0
+    stubs: int = 0
+    relocatable: int = 0
+    foreign: int = 0
+
+
+def flat(images: tuple[Image, ...]) -> Iterator[Image]:
+    """The images, those inside concatenated containers in place of their container."""
+    for image in images:
+        if image.nested:
+            yield from image.nested
+        else:
+            yield image
+
+
+@dataclass(slots=True)
+class _Census:
+    """Collects containers by what decides about them."""
+
+    found: dict[tuple[MemberPath, tuple[Image, ...], bool], list[MemberPath]] = field(default_factory=dict)
+    empty: int = 0
+    stubs: int = 0
+    relocatable: int = 0
+    foreign: int = 0
+
+    def add(self, fatbin: FatbinFacts) -> None:
+        if not fatbin.entries:
+            self.empty += 1
+        elif fatbin.relocatable:
+            self.relocatable += 1
+        elif is_link_stub(fatbin):
+            self.stubs += 1
+        else:
+            images = images_of(fatbin.entries)
+            if not any(image.loadable_kind for image in images):
+                self.foreign += 1
+            else:
+                self.found.setdefault((library_of(fatbin), images, False), []).append(place_of(fatbin))
+
+    def add_bare(self, image: BareImage) -> None:
+        images = images_of((image.entry,))
+        self.found.setdefault((image.path, images, True), []).append(image.path)
+
+    def units(self) -> Units:
+        loaded = (
+            Unit(library, paths[0], images, bare, len(paths)) for (library, images, bare), paths in self.found.items()
+        )
+        return Units(tuple(loaded), self.empty, self.stubs, self.relocatable, self.foreign)
+
+
+def units_of(inventory: Inventory) -> Units:
+    """Group the device code of an artifact."""
+    census = _Census()
+    for fatbin in inventory.fatbins:
+        census.add(fatbin)
+    for image in inventory.bare:
+        census.add_bare(image)
+    return census.units()
+
+
+def library_of(fatbin: FatbinFacts) -> MemberPath:
+    """The member that a container belongs to; the whole archive for an object of a static library."""
+    return fatbin.path
+
+
+def place_of(fatbin: FatbinFacts) -> MemberPath:
+    """``…!/libggml-cuda.so!/.nv_fatbin!/17``."""
+    section = (fatbin.section,) if fatbin.section else ()
+    return type(fatbin.path)((*fatbin.path.parts, *section, str(fatbin.index)))
+
+
+def is_link_stub(fatbin: FatbinFacts) -> bool:
+    """Whether the container is what nvcc's device link leaves behind when there is nothing to link: no kernels."""
+    if len(fatbin.entries) != 1 or fatbin.entries[0].kind is not EntryKind.CUBIN or not fatbin.section:
+        return False
+    entry = fatbin.entries[0]
+    if entry.cubin is not None and entry.cubin.kernels is not None:
+        return entry.cubin.kernels == 0
+    size = entry.uncompressed_size if entry.codec is not Codec.NONE else entry.payload_size
+    return size <= LARGEST_LINK_STUB
+
+
+def images_of(entries: tuple[EntryFacts, ...]) -> tuple[Image, ...]:
+    """What decides about a container's entries."""
+    siblings = {entry.ptx.major - 4 if entry.ptx.major >= 7 else 10 for entry in entries if entry.ptx is not None}
+    return tuple(_image(entry, siblings) for entry in entries)
+
+
+def _image(entry: EntryFacts, siblings: set[int]) -> Image:
+    if entry.kind is not EntryKind.CUBIN:
+        nested = tuple(_image(inner, siblings) for inner in entry.nested)
+        return Image(entry.kind, entry.arch, entry.codec, entry.ptx, damage=entry.payload_error, nested=nested)
+    noted = entry.cubin.toolkit if entry.cubin is not None else None
+    abi = entry.cubin.abi if entry.cubin is not None else _CUBIN_ABI.get(entry.code_version, -1)
+    return Image(
+        kind=entry.kind,
+        arch=entry.arch,
+        codec=entry.codec,
+        abi=abi,
+        majors=(noted // 10,) if noted else _majors(entry, abi, siblings),
+        toolkit=ToolkitVersion(f"{noted // 10}.{noted % 10}") if noted else None,
+        damage=entry.payload_error,
+    )
+
+
+def _majors(entry: EntryFacts, abi: int, siblings: set[int]) -> tuple[int, ...]:
+    """Toolkit majors that write such a cubin; PTX beside it came out of the same run of nvcc and narrows them.
+
+    ABI 8 is written by 12.8 and 12.9 for sm_100 and up, by 13.x for all (measured on every ptxas, 11.2 to 13.5).
+    """
+    number = entry.arch.number if entry.arch is not None else 0
+    if abi == 8:
+        possible = (12, 13) if number >= 100 else (13,)
+    elif abi == 7:
+        possible = (11, 12)
+    else:
+        return ()
+    narrowed = tuple(major for major in possible if major in siblings)
+    return narrowed or possible
