@@ -1,0 +1,88 @@
+"""``cubingate audit``: say from bytes alone whether device code will load on a GPU with a given driver."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.commands.options import add_format, add_lanes, add_matrix, add_output, emit
+from pipeline.errors import ExitStatus, NothingExamined, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from pipeline.audit import AuditReport
+    from pipeline.rules.declaration import Declaration
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Paths, targets, and what they are compared with."""
+    parser.add_argument("path", metavar="PATH", type=Path, nargs="+", help="file, archive, wheel or folder")
+    parser.add_argument(
+        "--target", metavar="SM@DRIVER", action="append", default=[], help="80@535.288.01 or 80@535 (repeatable)"
+    )
+    add_matrix(parser, default=None)
+    add_lanes(parser)
+    parser.add_argument("--host", metavar="FLOOR", help="glibc=2.31,glibcxx=3.4.28,library=libgomp.so.1")
+    parser.add_argument("--deep", action="store_true", help="unpack compressed payloads and look into them")
+    add_format(parser)
+    add_output(parser)
+
+
+def execute(arguments: argparse.Namespace) -> ExitStatus:
+    """Audit and print; the status is the contract's."""
+    from pipeline.audit import run_audit
+    from pipeline.policy import load_policy
+    from pipeline.rules.declaration import HostFloor
+
+    policy = load_policy()
+    targets = list({text: policy.parse_target(text) for text in arguments.target}.values())
+    report = run_audit(
+        arguments.path,
+        targets,
+        policy,
+        declaration=_declaration(arguments),
+        host=HostFloor.parse(arguments.host) if arguments.host else None,
+        deep=arguments.deep,
+        workers=os.cpu_count() or 1,
+    )
+    emit(arguments, _written(arguments, report))
+    if report.status is ExitStatus.NOTHING_EXAMINED:
+        names = ", ".join(str(path) for path in arguments.path)
+        raise NothingExamined(f"{names}: neither ELF nor device code", remedy="name the bundle or the library itself")
+    return report.status
+
+
+def _written(arguments: argparse.Namespace, report: AuditReport) -> str:
+    if arguments.format == "json":
+        from pipeline.report.audit_json import audit_json
+
+        return audit_json(report)
+    from pipeline.report.audit_text import audit_text
+
+    return audit_text(report, colour=_colour(arguments))
+
+
+def _colour(arguments: argparse.Namespace) -> bool:
+    if arguments.output is not None or os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
+
+
+def _declaration(arguments: argparse.Namespace) -> Declaration | None:
+    """The declared side, when a lane is named."""
+    if not arguments.lane and arguments.matrix is None:
+        return None
+    if len(arguments.lane) != 1:
+        raise UsageError("an audit compares with one lane", remedy="give --matrix FILE and exactly one --lane ID")
+    from pipeline.matrix.load import load_plan
+    from pipeline.rules.declaration import Declaration
+
+    plan = load_plan(arguments.matrix or Path("matrix.yaml"))
+    for lane in plan.lanes:
+        if lane.id == arguments.lane[0]:
+            return Declaration.of(lane)
+    known = ", ".join(lane.id for lane in plan.lanes)
+    raise UsageError(f"{arguments.lane[0]!r} is not a lane of {plan.matrix_file}", remedy=f"lanes: {known}")

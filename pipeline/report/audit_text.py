@@ -1,0 +1,112 @@
+"""The audit for people: verdict per target, the worst finding first, counts instead of repetitions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.model.finding import Severity, Status, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.audit.report import AuditReport, FatbinCount, TargetReport
+    from pipeline.model.finding import Finding
+
+_WORDS = {Verdict.PASS: "PASS", Verdict.FAIL: "FAIL", Verdict.UNKNOWN: "UNKNOWN"}
+_COLOURS = {Verdict.PASS: "32", Verdict.FAIL: "31", Verdict.UNKNOWN: "33"}
+_MARKS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
+_MOST_FINDINGS = 20
+_UNITS = ("B", "kB", "MB", "GB")
+
+
+def audit_text(report: AuditReport, *, colour: bool = False) -> str:
+    """Lines for a terminal or a log; ``colour`` adds ANSI colours to the verdicts."""
+    return "\n".join((*_head(report), *_targets(report, colour=colour), *_findings(report), *_tail(report))) + "\n"
+
+
+def _head(report: AuditReport) -> Iterator[str]:
+    for item in report.artifacts:
+        digest = f"  sha256 {item.sha256[:12]}…" if item.sha256 else ""
+        yield f"{item.path}  {item.format}, {_size(item.size)}{digest}"
+    seen = report.examined
+    yield (
+        f"  {seen.members} files, {seen.elf} ELF, {seen.fatbins} fatbins with {seen.cubins} cubins and {seen.ptx} PTX"
+    )
+    yield ""
+
+
+def _size(size: float) -> str:
+    for unit in _UNITS:
+        if size < 1000 or unit == _UNITS[-1]:
+            return f"{size:.3g} {unit}" if unit != "B" else f"{size} B"
+        size /= 1000
+    return ""
+
+
+def _targets(report: AuditReport, *, colour: bool) -> Iterator[str]:
+    width = max((len(target.target.label) for target in report.targets), default=0)
+    for target in report.targets:
+        word = _WORDS[target.verdict]
+        shown = f"\x1b[{_COLOURS[target.verdict]}m{word}\x1b[0m" if colour else word
+        pad = " " * (7 - len(word))
+        yield f"{shown}{pad}  {target.target.label:<{width}}  {_why(target)}".rstrip()
+    if report.targets:
+        yield ""
+
+
+def _why(target: TargetReport) -> str:
+    parts = [", ".join(target.causes)] if target.causes else []
+    if target.errors:
+        parts.append(target.errors[0])
+    parts.append(_served(target.fatbins))
+    floor = target.floor
+    if floor.driver:
+        parts.append(f"needs driver >= {floor.driver} ({floor.reason})")
+    elif target.fatbins.total:
+        parts.append("no driver serves all of it" if floor.reason == "none" else "lowest driver unknown")
+    return "; ".join(part for part in parts if part)
+
+
+def _served(count: FatbinCount) -> str:
+    if not count.total:
+        return ""
+    parts = (
+        (count.native, "native"),
+        (count.jit, "JIT"),
+        (count.by_design, "absent by design"),
+        (count.unloadable, "unloadable"),
+    )
+    return ", ".join(f"{number} {what}" for number, what in parts if number) + f" of {count.total} fatbins"
+
+
+def _findings(report: AuditReport) -> Iterator[str]:
+    for finding in report.findings[:_MOST_FINDINGS]:
+        yield from _finding(finding)
+    hidden = len(report.findings) - _MOST_FINDINGS
+    if hidden > 0:
+        yield f"… and {hidden} more findings (--format json has all of them)"
+    if report.findings:
+        yield ""
+
+
+def _finding(finding: Finding) -> Iterator[str]:
+    times = f" ×{finding.count}" if finding.count > 1 else ""
+    yield f"{_MARKS[finding.severity]}[{finding.rule}]{times} {finding.observed}"
+    yield f"  at  {finding.path}"
+    yield f"  declared  {finding.declared}"
+    yield f"  fix  {finding.remedy}"
+
+
+def _tail(report: AuditReport) -> Iterator[str]:
+    for note in report.notes:
+        yield f"note: {note}"
+    for outcome in report.outcomes:
+        if outcome.status is Status.SKIPPED:
+            yield f"note: {outcome.reason}"
+    passed = sum(outcome.status is Status.PASS for outcome in report.outcomes)
+    failed = [outcome.rule for outcome in report.outcomes if outcome.status in {Status.FAIL, Status.ERROR}]
+    told = f"; not passed: {', '.join(failed)}" if failed else ""
+    left_out = sum(outcome.status is Status.NOT_APPLICABLE for outcome in report.outcomes)
+    yield f"{passed} rules passed, {left_out} not applicable{told}; policy of {report.policy_date}"
+    if failed:
+        yield f"`cubingate explain {failed[0]}` says why it happens and what to change"
