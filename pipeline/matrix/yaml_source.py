@@ -6,6 +6,7 @@ Scalars follow the core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-cor
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -28,7 +29,7 @@ MAX_DEPTH = 32
 
 _INTEGER = re.compile(r"[-+]?[0-9]{1,18}", re.ASCII)
 _PREFIXED = re.compile(r"0o[0-7]{1,20}|0x[0-9a-fA-F]{1,15}", re.ASCII)
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,2})?", re.ASCII)
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,4})?", re.ASCII)
 _WORDS: dict[str, ScalarValue] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -213,4 +214,5 @@ def resolve(text: str) -> ScalarValue:
         return int(text)
     if _PREFIXED.fullmatch(text):
         return int(text, 0)
-    return float(text) if _FLOAT.fullmatch(text) and text not in {".", "+.", "-."} else text
+    number = float(text) if _FLOAT.fullmatch(text) else math.inf
+    return number if math.isfinite(number) else text
