@@ -19,7 +19,7 @@ from pipeline.model.lane import (
     PrebuiltWheel,
     SdistSource,
 )
-from pipeline.serve.unpack import unpack
+from pipeline.unpack import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable

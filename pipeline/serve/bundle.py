@@ -9,13 +9,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.build.digest import file_sha256, tree_sha256
-from pipeline.errors import UsageError
 from pipeline.serve.launch import compose_launch, default_settings
 from pipeline.serve.model import prepare_model
 from pipeline.serve.outcome import SmokeReport
 from pipeline.serve.smoke import Smoke
-from pipeline.serve.unpack import unpack
+from pipeline.unpack import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,26 +27,27 @@ _SUFFIXES = ("tar.gz", "tgz", "tar.xz", "tar.zst", "tar.bz2", "tar", "zip", "whl
 
 def smoke_bundle(
     bundle: Path,
+    sha256: str,
     settings: SmokeSettings | None,
+    *,
     machine: Machine,
     engine: ServingEngine,
     workspace: Path,
-    *,
     cache: Path,
     log: Path,
     image: str | None = None,
     lane: str = "",
     explain: Callable[[str], str | None] = lambda _error: None,
 ) -> SmokeReport:
-    """Smoke ``bundle`` on ``machine``, whose ``device`` and ``uuid`` say where the server shall run.
+    """Smoke ``bundle``, whose digest is ``sha256``, where ``machine`` says by its ``device`` and ``uuid``.
 
     ``settings`` of ``None`` asks for the usual ones of a bundle with a llama-server. ``workspace`` is an existing
-    folder for the unpacked files, which are removed again; ``cache`` keeps models; ``log`` gets what the server printed.
+    folder for the unpacked files, which are removed again; ``cache`` keeps models, ``log`` what the server printed.
     ``CorruptInput`` for a hostile bundle or a model of another digest, ``UsageError`` when it cannot be said how to
     serve, ``InfrastructureError`` for a full disk or a model that cannot be had. Everything else is in the report.
     """
-    threading.Thread(target=_load_client, daemon=True).start()
-    sha256, size = _identity(bundle)
+    client = threading.Thread(target=_load_client, daemon=True)
+    client.start()
     with tempfile.TemporaryDirectory(prefix="smoke-", dir=workspace) as scratch:
         into = Path(scratch) / "bundle"
         into.mkdir()
@@ -58,12 +57,13 @@ def smoke_bundle(
         launch = compose_launch(
             settings, machine, bundle=root, model=model.path.resolve(), log=log, image=image, lane=lane
         )
+        client.join()
         smoke = Smoke(engine, launch, settings, model.expected_token, explain)
         smoke.run()
     return SmokeReport(
         path=str(bundle),
         sha256=sha256,
-        size=size,
+        size=_size(bundle),
         format=_format(bundle),
         model_sha256=model.sha256,
         machine=machine,
@@ -73,17 +73,14 @@ def smoke_bundle(
 
 
 def _load_client() -> None:
-    """Import what asks for the token while the bundle is unpacked and its server loads: it takes half a second."""
+    """Import what asks for the token while the bundle is hashed and unpacked: it takes half a second."""
     for module in ("requests", "openai.resources.chat.completions"):
         import_module(module)
 
 
-def _identity(bundle: Path) -> tuple[str, int]:
-    if bundle.is_dir():
-        return tree_sha256(bundle), sum(path.lstat().st_size for path in bundle.rglob("*") if path.is_file())
-    if not bundle.is_file():
-        raise UsageError(f"there is no bundle {bundle}")
-    return file_sha256(bundle), bundle.stat().st_size
+def _size(bundle: Path) -> int:
+    files = bundle.rglob("*") if bundle.is_dir() else [bundle]
+    return sum(path.lstat().st_size for path in files if path.is_file())
 
 
 def _format(bundle: Path) -> str:

@@ -9,10 +9,10 @@ import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
-import zstandard
+from backports import zstd
 
 from pipeline.errors import CorruptInput, InfrastructureError, UsageError
-from pipeline.serve.unpack import unpack
+from pipeline.unpack import unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,15 +60,15 @@ HEALTHY = (
 )
 
 
-def zstd(path: Path) -> Path:
+def zstd_tar(path: Path) -> Path:
     plain = tar(path.with_suffix(".plain"), HEALTHY, "w:")
-    path.write_bytes(zstandard.ZstdCompressor().compress(plain.read_bytes()))
+    path.write_bytes(zstd.compress(plain.read_bytes()))
     return path
 
 
 @pytest.mark.parametrize("mode", ["w:", "w:gz", "w:bz2", "w:xz", "zstd"])
 def test_a_healthy_tar_comes_out_as_it_is(tmp_path: Path, into: Path, mode: str) -> None:
-    archive = zstd(tmp_path / "b.tar.zst") if mode == "zstd" else tar(tmp_path / "b.tar.gz", HEALTHY, mode)
+    archive = zstd_tar(tmp_path / "b.tar.zst") if mode == "zstd" else tar(tmp_path / "b.tar.gz", HEALTHY, mode)
     root = unpack(archive, into)
     assert root == into / "server-1.0"
     assert (root / "bin" / "llama-server").stat().st_mode & 0o777 == 0o755
@@ -158,10 +158,16 @@ def wrong_checksum(path: Path) -> Path:
     return path
 
 
-def cut_zstd(path: Path) -> Path:
-    content = bytearray(zstd(path).read_bytes())
+def flipped_zstd(path: Path) -> Path:
+    content = bytearray(zstd_tar(path).read_bytes())
     content[20] ^= 0xFF
     path.write_bytes(content)
+    return path
+
+
+def cut_zstd(path: Path) -> Path:
+    content = zstd_tar(path).read_bytes()
+    path.write_bytes(content[:-5])
     return path
 
 
@@ -179,7 +185,7 @@ def cut_zip(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("damaged", [bomb, cut, wrong_checksum, cut_zstd, no_archive, empty, cut_zip])
+@pytest.mark.parametrize("damaged", [bomb, cut, wrong_checksum, flipped_zstd, cut_zstd, no_archive, empty, cut_zip])
 def test_damage_is_corrupt_input(tmp_path: Path, into: Path, damaged: Callable[[Path], Path]) -> None:
     with pytest.raises(CorruptInput):
         unpack(damaged(tmp_path / "b"), into)

@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 import stat
+import sys
 import tarfile
 import zipfile
 import zlib
@@ -16,10 +17,24 @@ from typing import IO, TYPE_CHECKING, cast
 
 from pipeline.errors import CorruptInput
 
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
+_DECODER_ERRORS = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    gzip.BadGzipFile,
+    zstd.ZstdError,
+)
 _DRAIN = 1 << 20
 _MAGIC_SIZE = 262 + 5
 _LINK_TARGET_LIMIT = 4096  # PATH_MAX
@@ -65,15 +80,8 @@ def damage_named(archive: Path) -> Iterator[None]:
     """``CorruptInput`` for what the decoders throw, while the members are listed and while their content is read."""
     try:
         yield
-    except _decoder_errors() as error:
+    except _DECODER_ERRORS as error:
         raise CorruptInput(f"{archive} is damaged: {error}") from error
-
-
-def _decoder_errors() -> tuple[type[Exception], ...]:
-    import zstandard  # loads a library; this runs only when something was thrown
-
-    known = (tarfile.TarError, zipfile.BadZipFile, EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
-    return (*known, zstandard.ZstdError)
 
 
 def _opener(archive: Path, magic: bytes) -> Callable[[Path], IO[bytes]]:
@@ -95,9 +103,8 @@ def _opener(archive: Path, magic: bytes) -> Callable[[Path], IO[bytes]]:
 
 
 def _open_zstd(archive: Path) -> IO[bytes]:
-    import zstandard  # loads a library
-
-    return cast("IO[bytes]", zstandard.open(archive, "rb"))
+    window: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 31}  # what `zstd --long=31` needs
+    return cast("IO[bytes]", zstd.open(archive, options=window))
 
 
 def _tar_entries(stream: IO[bytes]) -> Iterator[Entry]:

@@ -11,15 +11,17 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from pipeline.errors import CorruptInput, InfrastructureError, UsageError
-from pipeline.formats.budgets import GIB, MIB, STANDARD
 from pipeline.model.paths import printable
-from pipeline.serve.archives import Entry, Kind, damage_named, entries_of
+from pipeline.unpack.entries import Entry, Kind, damage_named, entries_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_UNPACKED_LIMIT = 64 * GIB
-_RESERVE = 64 * MIB  # disk that is left to logs and the model
+_MEMBERS_LIMIT = 1_000_000
+_UNPACKED_LIMIT = 64 << 30
+_EXPANSION_LIMIT = 200  # unpacked bytes for each packed one; machine code reaches about 10
+_EXPANSION_FREE = 256 << 20  # so much may come out of anything, however small
+_RESERVE = 64 << 20  # disk that is left to logs and the model
 _ELF = b"\x7fELF"
 
 
@@ -104,9 +106,9 @@ class _Unpacking:
     def _count(self, entry: Entry) -> None:
         self.size += entry.size
         compressed = self.bundle.stat().st_size
-        if len(self.kinds) > STANDARD.members:
-            raise self._refused(entry, f"is one of more than {STANDARD.members} members")
-        if self.size > _UNPACKED_LIMIT or self.size > STANDARD.expansion_free + STANDARD.expansion * compressed:
+        if len(self.kinds) > _MEMBERS_LIMIT:
+            raise self._refused(entry, f"is one of more than {_MEMBERS_LIMIT} members")
+        if self.size > _UNPACKED_LIMIT or self.size > _EXPANSION_FREE + _EXPANSION_LIMIT * compressed:
             raise self._refused(entry, f"brings the bundle to {self.size} bytes, out of {compressed}: a bomb")
 
     def _write(self, entry: Entry, path: Path) -> None:
