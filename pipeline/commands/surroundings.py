@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from pipeline.commands import options
+from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -19,9 +20,17 @@ if TYPE_CHECKING:
 
 def planned(arguments: argparse.Namespace) -> Plan:
     """Load and lint the matrix file; errors of either are ``UsageError`` with every mistake."""
+    from pipeline.matrix.lint import failed, lint
     from pipeline.matrix.load import load_plan
+    from pipeline.policy import load_policy
+    from pipeline.report.plan import complaints
 
-    return load_plan(arguments.matrix, only=getattr(arguments, "lane", []))
+    policy = load_policy()
+    plan = load_plan(arguments.matrix, only=getattr(arguments, "lane", []), policy=policy)
+    findings = lint(plan, policy)
+    if failed(findings):
+        raise UsageError("\n".join(complaints(findings, color=False)))
+    return plan
 
 
 @contextmanager

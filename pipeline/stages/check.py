@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from pipeline import evidence as records
 from pipeline.errors import CubingateError, ExitStatus, Interrupted, Terminated
@@ -27,12 +28,8 @@ class Observation:
     status: ExitStatus
 
 
-class Check(Protocol):
-    """A way to look at a lane's bundle."""
-
-    def __call__(self, lane: Lane, artifact: Artifact, check: str, street: Street) -> Observation:
-        """Look; ``CubingateError`` when looking was not possible."""
-        ...
+Check = Callable[["Lane", "Artifact", str, "Street"], Observation]
+"""A way to look at a lane's bundle; ``CubingateError`` when looking was not possible."""
 
 
 def ensure_evidence(lane: Lane, artifact: Artifact, check: str, look: Check, street: Street) -> ExitStatus:
