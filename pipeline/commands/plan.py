@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> ExitStatus:
     """Print the plan; status 2 when a lint says that it cannot succeed, 0 with warnings."""
-    from pipeline.matrix.lint import failed, lint
+    from pipeline.matrix.lint import GITHUB_JOBS, failed, lint
     from pipeline.matrix.load import load_plan
     from pipeline.policy import load_policy
     from pipeline.report import plan as report
@@ -34,7 +34,7 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     if arguments.format == "json":
         emit(arguments, report.plan_json(plan, findings))
     elif arguments.format == "github":
-        text = report.plan_github(plan)
+        text = report.plan_github(plan, most=GITHUB_JOBS)
         sys.stderr.writelines(f"{line}\n" for line in report.complaints(findings, color=False))
         # An unusable matrix is not handed to a workflow.
         if not failed(findings):

@@ -34,17 +34,12 @@ def spell_archs(archs: Collection[TargetArch]) -> str:
     return ";".join(_spell(archs))
 
 
-def spelled(archs: Collection[TargetArch]) -> list[str]:
-    """The items of the list, each with its kind, as the contract's JSON prints them: ``80-real``."""
-    return [f"{arch.name}-{arch.kind}" for arch in archs]
-
-
 def _spell(archs: Collection[TargetArch]) -> Iterator[str]:
     present = set(archs)
     for arch in archs:
         other = ArchKind.VIRTUAL if arch.kind is ArchKind.REAL else ArchKind.REAL
         if TargetArch(arch.number, arch.suffix, other) not in present:
-            yield f"{arch.name}-{arch.kind}"
+            yield arch.cmake
         elif arch.kind is ArchKind.REAL:
             yield arch.name
 

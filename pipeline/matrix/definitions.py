@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pipeline.errors import UsageError
-from pipeline.matrix import schema
+from pipeline.matrix import sections
 from pipeline.matrix.mistakes import Mistake, closest
 from pipeline.matrix.nodes import ListNode, MapNode, Node, ScalarNode
 from pipeline.model.lane import (
@@ -131,11 +131,11 @@ def read_definitions(root: MapNode, folder: Path, policy: Policy, mistakes: list
     if "smoke" in parts:
         mistakes += _smoke_mistakes(parts["smoke"])
     return Definitions(
-        sources=section("sources", schema.SOURCE, lambda _, node: _source(node, folder)),
-        base_images=section("base_images", schema.BASE_IMAGE, _base_image),
-        recipes=section("recipes", schema.RECIPE, lambda _, node: _recipe(node)),
-        smoke=section("smoke", schema.SMOKE, lambda _, node: _smoke(node)),
-        targets=section("targets", schema.TARGET_DEFINITION, lambda _, node: _target(node, policy)),
+        sources=section("sources", sections.SOURCE, lambda _, node: _source(node, folder)),
+        base_images=section("base_images", sections.BASE_IMAGE, _base_image),
+        recipes=section("recipes", sections.RECIPE, lambda _, node: _recipe(node)),
+        smoke=section("smoke", sections.SMOKE, lambda _, node: _smoke(node)),
+        targets=section("targets", sections.TARGET_DEFINITION, lambda _, node: _target(node, policy)),
     )
 
 
@@ -150,7 +150,7 @@ def read_publishers(root: MapNode, folder: Path) -> tuple[Publisher, ...]:
     entry = root.find("publishers")
     named = mapping(entry.value) if entry else {}
     return tuple(
-        _publisher(name, mapping(node), folder) for name, node in named.items() if sound(schema.PUBLISHER, node)
+        _publisher(name, mapping(node), folder) for name, node in named.items() if sound(sections.PUBLISHER, node)
     )
 
 
@@ -234,7 +234,7 @@ def _target(parts: dict[str, Node], policy: Policy) -> Target:
 
 def _smoke_mistakes(section: Node) -> Iterator[Mistake]:
     for node in mapping(section).values():
-        if not sound(schema.SMOKE, node):
+        if not sound(sections.SMOKE, node):
             continue
         parts = mapping(node)
         command = parts["command"]

@@ -6,7 +6,6 @@ import re
 from collections import defaultdict
 from typing import TYPE_CHECKING, TypeVar
 
-from pipeline.matrix.archs import spelled
 from pipeline.model.arch import ArchKind, TargetArch
 from pipeline.model.lane import Flavour, Platform, PrebuiltFile, PrebuiltUrl, PrebuiltWheel
 
@@ -79,7 +78,7 @@ def _names(archs: Archs) -> list[str]:
 
 
 def _with_kinds(archs: Archs) -> str:
-    return "sm" + "-".join(spelled(archs)).replace(f"-{ArchKind.REAL}", "").replace(f"-{ArchKind.VIRTUAL}", "v")
+    return "sm" + "-".join(arch.name + ("v" if arch.kind is ArchKind.VIRTUAL else "") for arch in archs)
 
 
 _TOOLKIT_LABELS: tuple[Callable[[ToolkitVersion], str], ...] = (lambda it: f"{it.major}.{it.minor}", str)

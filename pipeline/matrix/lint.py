@@ -82,13 +82,8 @@ def demand_sound(plan: Plan, policy: Policy) -> tuple[Finding, ...]:
     findings = lint(plan, policy)
     if failed(findings):
         errors = [finding for finding in findings if finding.severity is Severity.ERROR]
-        raise UsageError("\n".join(f"{each.path}: {each.rule}: {spoken(each)}" for each in errors))
+        raise UsageError("\n".join(f"{each.sentence}; {each.remedy} ({each.rule})" for each in errors))
     return findings
-
-
-def spoken(finding: Finding) -> str:
-    """Both sides of a finding and its remedy, as one line."""
-    return f"{finding.declared}, but {finding.observed}; {finding.remedy}"
 
 
 def failed(findings: Iterable[Finding]) -> bool:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from pipeline.formats.facts import EntryKind
-from pipeline.matrix.archs import spelled
+from pipeline.matrix.archs import spell_archs
 from pipeline.model.arch import ArchKind, TargetArch
 from pipeline.model.finding import Finding, Severity
 from pipeline.model.lane import ToolkitOrigin
@@ -46,7 +46,7 @@ def toolkit_cannot_emit(lane: Lane, policy: Policy) -> Iterator[Finding]:
     emitted = {arch.name for arch in policy.toolkit(lane.toolkit).archs}
     lacking = [arch for arch in lane.archs if arch.name not in emitted]
     if lacking:
-        names = ";".join(spelled(lacking))
+        names = spell_archs(lacking)
         observed = f"toolkit {lane.toolkit} cannot emit {names}"
         yield found(
             lane,

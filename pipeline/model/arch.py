@@ -95,6 +95,11 @@ class TargetArch:
         """The name without prefix: ``90a``."""
         return f"{self.number}{self.suffix}"
 
+    @property
+    def cmake(self) -> str:
+        """The spelling of CMAKE_CUDA_ARCHITECTURES: ``90a-real``."""
+        return f"{self.name}-{self.kind}"
+
     def runs_on(self, gpu: Gpu, *, image_tegra: bool = False) -> bool:
         """Whether ``gpu`` can execute (real) or compile (virtual) this image, drivers left aside.
 

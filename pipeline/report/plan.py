@@ -6,8 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import UsageError
-from pipeline.matrix.archs import spelled
-from pipeline.matrix.lint import GITHUB_JOBS, spoken
 from pipeline.model.document import document
 from pipeline.model.lane import Platform
 from pipeline.report.color import paint
@@ -29,11 +27,11 @@ def plan_json(plan: Plan, findings: Sequence[Finding]) -> str:
     return document("plan", {"lanes": lanes, "findings": [finding.to_json() for finding in findings]})
 
 
-def plan_github(plan: Plan) -> str:
-    """``{"include": […]}`` on one line for ``fromJSON``; ``UsageError`` for more jobs than GitHub starts."""
-    if len(plan.lanes) > GITHUB_JOBS:
+def plan_github(plan: Plan, *, most: int) -> str:
+    """``{"include": […]}`` on one line for ``fromJSON``; ``UsageError`` for more than ``most`` jobs."""
+    if len(plan.lanes) > most:
         raise UsageError(
-            f"{plan.matrix_file}: {len(plan.lanes)} lanes, and GitHub starts at most {GITHUB_JOBS} jobs of a matrix",
+            f"{plan.matrix_file}: {len(plan.lanes)} lanes, and GitHub starts at most {most} jobs of a matrix",
             remedy="exclude some, or select with --lane",
         )
     return json.dumps({"include": [_job(lane) for lane in plan.lanes]}, separators=(",", ":"))
@@ -52,8 +50,8 @@ def complaints(findings: Sequence[Finding], *, color: bool) -> list[str]:
     """One line for each finding."""
     styles = {"error": "red", "warning": "yellow", "note": "dim"}
     return [
-        f"{paint(finding.severity.value, styles[finding.severity], color=color)}: {finding.path}: {finding.rule}: "
-        f"{spoken(finding)}"
+        f"{paint(finding.severity.value, styles[finding.severity], color=color)}: {finding.sentence}; "
+        f"{finding.remedy} ({finding.rule})"
         for finding in findings
     ]
 
@@ -61,7 +59,7 @@ def complaints(findings: Sequence[Finding], *, color: bool) -> list[str]:
 def _cells(lane: Lane) -> tuple[str, ...]:
     return (
         lane.id,
-        ";".join(spelled(lane.archs)) or "-",
+        ";".join([arch.cmake for arch in lane.archs]) or "-",
         f">= {lane.driver_floor}" if lane.driver_floor else "-",
         " ".join(target.label if target.required else f"({target.label})" for target in lane.targets) or "-",
         " ".join(lane.required),
@@ -94,7 +92,7 @@ def _facts(lane: Lane) -> dict[str, Any]:
         "flavour": lane.flavour.value,
         "platform": lane.platform.value,
         "toolkit": str(lane.toolkit) if lane.toolkit else None,
-        "archs": spelled(lane.archs),
+        "archs": [arch.cmake for arch in lane.archs],
         "compression": lane.compression.value if lane.compression else None,
         "driver_floor": str(lane.driver_floor) if lane.driver_floor else None,
         "prebuilt": lane.prebuilt,
