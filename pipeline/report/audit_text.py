@@ -90,7 +90,7 @@ def _findings(report: AuditReport) -> Iterator[str]:
 
 
 def _finding(finding: Finding) -> Iterator[str]:
-    times = f" ×{finding.count}" if finding.count > 1 else ""
+    times = f" x{finding.count}" if finding.count > 1 else ""
     yield f"{_MARKS[finding.severity]}[{finding.rule}]{times} {finding.observed}"
     yield f"  at  {finding.path}"
     yield f"  declared  {finding.declared}"

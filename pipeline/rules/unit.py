@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.formats.facts import Codec, EntryKind
 from pipeline.model.arch import ArchSuffix
+from pipeline.model.paths import MemberPath
 from pipeline.model.versions import ToolkitVersion
 
 if TYPE_CHECKING:
@@ -18,13 +19,16 @@ if TYPE_CHECKING:
 
     from pipeline.formats.facts import BareImage, EntryFacts, FatbinFacts, Inventory
     from pipeline.model.arch import TargetArch
-    from pipeline.model.paths import MemberPath
     from pipeline.model.versions import PtxVersion
 
 # The kernel-less ELF that nvcc's device link step leaves in every program is 0.6 to 1.3 KB for each toolkit from
 # 11.8 to 13.5; the smallest cubin with a kernel is 2.3 KB. Only used where the payload is compressed and thus not read.
 LARGEST_LINK_STUB = 1536
 _CUBIN_ABI = {(1, 7): 7, (1, 8): 8}
+# PTX ISA 7.x is CUDA 11.x, 8.x is 12.x, 9.x is 13.x.
+_FIRST_PTX_MAJOR, _PTX_TO_CUDA = 7, 4
+_ABI8_SPECIFIC = 0x8
+_HEADER_OF_12 = 96
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +119,7 @@ def flat(images: tuple[Image, ...]) -> Iterator[Image]:
 class _Census:
     """Collects containers by what decides about them."""
 
+    traces: dict[MemberPath, frozenset[int]]
     found: dict[tuple[MemberPath, tuple[Image, ...], bool], list[MemberPath]] = field(default_factory=dict)
     empty: int = 0
     stubs: int = 0
@@ -129,14 +134,15 @@ class _Census:
         elif is_link_stub(fatbin):
             self.stubs += 1
         else:
-            images = images_of(fatbin.entries)
+            library = library_of(fatbin)
+            images = images_of(fatbin.entries, self.traces[library])
             if not any(image.loadable_kind for image in images):
                 self.foreign += 1
             else:
-                self.found.setdefault((library_of(fatbin), images, False), []).append(place_of(fatbin))
+                self.found.setdefault((library, images, False), []).append(fatbin.path)
 
     def add_bare(self, image: BareImage) -> None:
-        images = images_of((image.entry,))
+        images = images_of((image.entry,), frozenset())
         self.found.setdefault((image.path, images, True), []).append(image.path)
 
     def units(self) -> Units:
@@ -148,7 +154,10 @@ class _Census:
 
 def units_of(inventory: Inventory) -> Units:
     """Group the device code of an artifact."""
-    census = _Census()
+    traces: dict[MemberPath, set[int]] = {}
+    for fatbin in inventory.fatbins:
+        traces.setdefault(library_of(fatbin), set()).update(_traces(fatbin.entries))
+    census = _Census({library: frozenset(majors) for library, majors in traces.items()})
     for fatbin in inventory.fatbins:
         census.add(fatbin)
     for image in inventory.bare:
@@ -158,13 +167,9 @@ def units_of(inventory: Inventory) -> Units:
 
 def library_of(fatbin: FatbinFacts) -> MemberPath:
     """The member that a container belongs to; the whole archive for an object of a static library."""
-    return fatbin.path
-
-
-def place_of(fatbin: FatbinFacts) -> MemberPath:
-    """``…!/libggml-cuda.so!/.nv_fatbin!/17``."""
-    section = (fatbin.section,) if fatbin.section else ()
-    return type(fatbin.path)((*fatbin.path.parts, *section, str(fatbin.index)))
+    parts = fatbin.path.parts[: -2 if fatbin.section else -1] or fatbin.path.parts
+    archive = next((place for place, part in enumerate(parts) if part.endswith(".a")), len(parts) - 1)
+    return MemberPath(parts[: archive + 1])
 
 
 def is_link_stub(fatbin: FatbinFacts) -> bool:
@@ -178,40 +183,66 @@ def is_link_stub(fatbin: FatbinFacts) -> bool:
     return size <= LARGEST_LINK_STUB
 
 
-def images_of(entries: tuple[EntryFacts, ...]) -> tuple[Image, ...]:
-    """What decides about a container's entries."""
-    siblings = {entry.ptx.major - 4 if entry.ptx.major >= 7 else 10 for entry in entries if entry.ptx is not None}
+def images_of(entries: tuple[EntryFacts, ...], library: frozenset[int]) -> tuple[Image, ...]:
+    """What decides about a container's entries. ``library`` are the toolkit majors that show elsewhere in its file."""
+    siblings = frozenset(_traces(entries)) or library
     return tuple(_image(entry, siblings) for entry in entries)
 
 
-def _image(entry: EntryFacts, siblings: set[int]) -> Image:
+def _traces(entries: tuple[EntryFacts, ...]) -> Iterator[int]:
+    """Toolkit majors that the entries show without doubt: by PTX ISA, by a cubin's own note, by ABI 8 below sm_100."""
+    for entry in entries:
+        if entry.ptx is not None and entry.ptx.major >= _FIRST_PTX_MAJOR:
+            yield entry.ptx.major + _PTX_TO_CUDA
+        elif entry.cubin is not None and entry.cubin.toolkit:
+            yield entry.cubin.toolkit // 10
+        elif entry.kind is EntryKind.CUBIN and entry.arch is not None:
+            possible = _possible_majors(entry)
+            if len(possible) == 1:
+                yield possible[0]
+
+
+def _image(entry: EntryFacts, siblings: frozenset[int]) -> Image:
     if entry.kind is not EntryKind.CUBIN:
         nested = tuple(_image(inner, siblings) for inner in entry.nested)
         return Image(entry.kind, entry.arch, entry.codec, entry.ptx, damage=entry.payload_error, nested=nested)
     noted = entry.cubin.toolkit if entry.cubin is not None else None
-    abi = entry.cubin.abi if entry.cubin is not None else _CUBIN_ABI.get(entry.code_version, -1)
     return Image(
         kind=entry.kind,
         arch=entry.arch,
         codec=entry.codec,
-        abi=abi,
-        majors=(noted // 10,) if noted else _majors(entry, abi, siblings),
+        abi=_abi(entry),
+        majors=(noted // 10,) if noted else _majors(entry, siblings),
         toolkit=ToolkitVersion(f"{noted // 10}.{noted % 10}") if noted else None,
         damage=entry.payload_error,
     )
 
 
-def _majors(entry: EntryFacts, abi: int, siblings: set[int]) -> tuple[int, ...]:
-    """Toolkit majors that write such a cubin; PTX beside it came out of the same run of nvcc and narrows them.
+def _abi(entry: EntryFacts) -> int:
+    """The ELF ABI generation, from the payload or the entry's code version; -1 for one newer than the tables."""
+    return entry.cubin.abi if entry.cubin is not None else _CUBIN_ABI.get(entry.code_version, -1)
 
-    ABI 8 is written by 12.8 and 12.9 for sm_100 and up, by 13.x for all (measured on every ptxas, 11.2 to 13.5).
-    """
-    number = entry.arch.number if entry.arch is not None else 0
-    if abi == 8:
-        possible = (12, 13) if number >= 100 else (13,)
-    elif abi == 7:
-        possible = (11, 12)
-    else:
-        return ()
+
+def _majors(entry: EntryFacts, siblings: frozenset[int]) -> tuple[int, ...]:
+    """Toolkit majors that may have written a cubin; what lies beside it came out of the same build and narrows them."""
+    possible = _possible_majors(entry)
     narrowed = tuple(major for major in possible if major in siblings)
     return narrowed or possible
+
+
+def _possible_majors(entry: EntryFacts) -> tuple[int, ...]:
+    """By ABI: 8 is written by 12.8 and 12.9 for sm_100 and up, by 13.x for all (every ptxas from 11.2 to 13.5).
+
+    From sm_100 on, 12.x marks ``a`` targets in the ELF flags, 13.x only in an attribute; and its entry header is
+    shorter, because the copy of the cubin's attributes in it is.
+    """
+    abi = _abi(entry)
+    if abi == 7:
+        return (11, 12)
+    if abi != 8 or entry.arch is None:
+        return ()
+    if entry.arch.number < 100:
+        return (13,)
+    if entry.cubin is not None and entry.arch.suffix is ArchSuffix.SPECIFIC:
+        return (12,) if entry.cubin.e_flags & _ABI8_SPECIFIC else (13,)
+    return (12,) if 0 < entry.header_size - len(entry.identifier) <= _HEADER_OF_12 else (12, 13)
