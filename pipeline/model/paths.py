@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 def printable(name: str) -> str:
     """``name`` on one line: control characters and undecodable bytes are escaped, never printed raw."""
+    if name.isprintable():
+        return name
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "backslashreplace").decode() for c in name)
 
 
