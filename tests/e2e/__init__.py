@@ -1,0 +1,1 @@
+"""The main job through the command line, with real servers, archives and engines."""
