@@ -40,7 +40,7 @@ def lane(name: str) -> dict[str, Any]:
 
 
 def smoke(word: str) -> dict[str, Any]:
-    return {"command": [*SERVE, "--fail", word], "ready_timeout": 3, "token_timeout": 2, "stop_timeout": 1}
+    return {"command": [*SERVE, "--fail", word], "ready_timeout": 3, "token_timeout": 2, "stop_timeout": 3}
 
 
 @pytest.fixture(scope="module")
