@@ -41,10 +41,12 @@ def ask_one_token(server: Server, timeout: float) -> Completion:
     answers: SimpleQueue[Completion | CheckFailed] = SimpleQueue()
     threading.Thread(target=_ask, args=(server.base_url, timeout, answers), daemon=True).start()
     answer = _first_of(answers, server, time.monotonic() + timeout, timeout)
-    if isinstance(answer, CheckFailed):
-        _confirm_alive(server, time.monotonic() + _LAST_WORDS)
-        raise answer
-    return answer
+    if isinstance(answer, Completion):
+        return answer
+    # A dropped connection is the first that is seen of a server that dies.
+    dropped = answer.fault is Fault.DROPS_CONNECTION
+    _confirm_alive(server, until=time.monotonic() + (_LAST_WORDS if dropped else 0.0))
+    raise answer
 
 
 def _first_of(
@@ -89,7 +91,7 @@ def _ask(base_url: str, timeout: float, answers: SimpleQueue[Completion | CheckF
         body = shortened(error.response.text)
         answers.put(CheckFailed(Fault.ANSWERS_ERROR, f"answered {error.status_code}: {body}"))
     except openai.OpenAIError as error:
-        answers.put(CheckFailed(Fault.ANSWERS_RUBBISH, f"no HTTP answer: {error.__cause__ or error}"))
+        answers.put(CheckFailed(Fault.DROPS_CONNECTION, f"closed the connection: {error.__cause__ or error}"))
 
 
 def _client(base_url: str, timeout: float) -> OpenAI:

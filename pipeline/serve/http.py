@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import requests
 
 _BODY_LIMIT = 1 << 20
-_TIMEOUT = 2.0  # seconds; a server on this machine that takes longer is asked again
+_TIMEOUT = 1.0  # seconds; a server on this machine that takes longer is asked again
 
 
 @dataclass(frozen=True, slots=True)

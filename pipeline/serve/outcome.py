@@ -31,6 +31,7 @@ class Fault(StrEnum):
     NO_MODEL = "no-model"
     WRONG_MODEL = "wrong-model"
     DIES_AT_FIRST_TOKEN = "dies-at-first-token"
+    DROPS_CONNECTION = "drops-connection"
     ANSWERS_ERROR = "answers-error"
     ANSWERS_RUBBISH = "answers-rubbish"
     ANSWERS_SLOWLY = "answers-slowly"

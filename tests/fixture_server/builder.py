@@ -79,7 +79,7 @@ def damage_image(server: Path, copy: Path) -> None:
     _write_program(copy, content)
 
 
-def _write_program(path: Path, content: bytes) -> None:
+def _write_program(path: Path, content: bytearray) -> None:
     path.write_bytes(content)
     path.chmod(0o755)
 
