@@ -67,7 +67,7 @@ def write_matrix(folder: Path, lanes: list[dict[str, Any]], **sections: Any) -> 
     matrix = {
         "version": 1,
         "bundle": {"name": "fixture", "version": "1.0"},
-        "sources": {"fixture": fixture_bundle(folder)},
+        "sources": {"fixture": fixture_bundle(folder)} | sections.pop("sources", {}),
         "smoke": smoke | sections.pop("smoke", {}),
         "defaults": {"platform": "x86_64", "flavour": "cpu", "source": "fixture", "smoke": "fixture", "glibc": "2.31"},
         "matrix": {"include": lanes},
