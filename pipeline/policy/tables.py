@@ -24,7 +24,11 @@ NAMES = (
 )
 
 
-def read_table(name: str, folder: Path = FOLDER) -> list[dict[str, str]]:
+Row = dict[str, str]
+"""One row as it stands in the file: column → text."""
+
+
+def read_table(name: str, folder: Path = FOLDER) -> list[Row]:
     """Rows of one table, in file order; ``InconsistentTables`` when a row is short or names no source."""
     with (folder / f"{name}.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))

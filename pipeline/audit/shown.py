@@ -1,0 +1,105 @@
+"""The whole table at once: every GPU generation by every driver branch, the floors, what blocks the next lower one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from pipeline.audit.aims import loads_on
+from pipeline.audit.floors import minimum_driver
+from pipeline.rules.selection import Via
+from pipeline.rules.unit import units_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.audit.report import Floor
+    from pipeline.formats.facts import Inventory
+    from pipeline.policy import Policy
+    from pipeline.policy.rows import Branch, GpuRow
+    from pipeline.rules.subject import Load
+    from pipeline.rules.unit import Unit
+
+_FIRST_BRANCH = 450
+"""Older branches serve no toolkit of the tables."""
+
+
+class Cell(StrEnum):
+    """How a bundle fares on one GPU generation with one branch's first toolkit driver."""
+
+    NATIVE = "native"
+    JIT = "jit"
+    FAILS = "fails"
+    UNKNOWN = "unknown"
+    NOT_SERVED = "not-served"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownGpu:
+    """One row: the GPU, its cells in the order of the branches, its floor and what blocks the next lower branch.
+
+    ``blocked_by`` is what stands in the way on the branch below the floor, empty where the GPU begins there.
+    """
+
+    row: GpuRow
+    cells: tuple[Cell, ...]
+    floor: Floor
+    blocked_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What is inside some artifacts, whatever is asked of it."""
+
+    branches: tuple[Branch, ...]
+    gpus: tuple[ShownGpu, ...]
+    archs: tuple[tuple[str, int], ...]
+
+
+def show(inventories: Sequence[Inventory], policy: Policy) -> Shown:
+    """Judge the artifacts' device code on every GPU generation and branch of the tables."""
+    units = tuple(unit for inventory in inventories for unit in units_of(inventory).loaded)
+    branches = tuple(row for row in policy.branches if row.first_driver is not None and row.number >= _FIRST_BRANCH)
+    counted: dict[str, int] = {}
+    for unit in units:
+        for image in unit.images:
+            what = f"{image.what}, {image.codec.value}" if image.codec.value != "none" else image.what
+            counted[what] = counted.get(what, 0) + unit.count
+    gpus = tuple(_shown(row, units, branches, policy) for row in policy.gpus) if units else ()
+    return Shown(branches, gpus, tuple(counted.items()))
+
+
+def _shown(row: GpuRow, units: tuple[Unit, ...], branches: tuple[Branch, ...], policy: Policy) -> ShownGpu:
+    judged = [_loads(row, units, branch, policy) for branch in branches]
+    cells = tuple(Cell.NOT_SERVED if loads is None else _cell(loads) for loads in judged)
+    return ShownGpu(row, cells, minimum_driver(row.gpu.number, units, None, policy), _blocked(judged, cells))
+
+
+def _loads(row: GpuRow, units: tuple[Unit, ...], branch: Branch, policy: Policy) -> tuple[Load, ...] | None:
+    driver = branch.first_driver
+    retired = row.last_branch is not None and branch.number > row.last_branch
+    if driver is None or retired or driver < row.first_driver:
+        return None
+    return loads_on(units, row.gpu, driver, None, policy)
+
+
+def _cell(loads: tuple[Load, ...]) -> Cell:
+    asked = [load.selection for load in loads if not load.excused]
+    if any(not selection.loads and not selection.doubtful for selection in asked):
+        return Cell.FAILS
+    if any(selection.doubtful for selection in asked):
+        return Cell.UNKNOWN
+    return Cell.JIT if any(selection.via is Via.JIT for selection in asked) else Cell.NATIVE
+
+
+def _blocked(judged: list[tuple[Load, ...] | None], cells: tuple[Cell, ...]) -> str:
+    """What fails on the branch below the first that serves; where none does, on the newest."""
+    good = [place for place, cell in enumerate(cells) if cell in {Cell.NATIVE, Cell.JIT}]
+    place = good[0] - 1 if good else max((i for i, loads in enumerate(judged) if loads is not None), default=-1)
+    loads = judged[place] if place >= 0 else None
+    for load in loads or ():
+        if load.selection.obstacles and not load.excused:
+            obstacle = load.selection.obstacles[0]
+            return f"{obstacle.rule}: {obstacle.observed}"
+    return ""

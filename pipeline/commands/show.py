@@ -1,0 +1,42 @@
+"""``cubingate show``: what is inside, as a table of SM by driver branch with floors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.commands.options import add_format, add_output, emit
+from pipeline.errors import ExitStatus, NothingExamined, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """What to show."""
+    parser.add_argument("path", metavar="PATH", type=Path, help="file, archive, wheel or folder")
+    add_format(parser)
+    add_output(parser)
+
+
+def execute(arguments: argparse.Namespace) -> ExitStatus:
+    """Read the artifact and print the table."""
+    from pipeline.audit.shown import show
+    from pipeline.inventory import take_inventory
+    from pipeline.policy import load_policy
+
+    if not arguments.path.exists():
+        raise UsageError(f"{arguments.path} does not exist", remedy="name a file or a folder")
+    inventory = take_inventory(arguments.path)
+    if not inventory.elves and not inventory.fatbins and not inventory.bare and not inventory.damage:
+        raise NothingExamined(f"{arguments.path}: neither ELF nor device code", remedy="name the bundle itself")
+    shown = show((inventory,), load_policy())
+    if arguments.format == "json":
+        from pipeline.report.show_json import show_json
+
+        emit(arguments, show_json(shown))
+    else:
+        from pipeline.report.show_text import show_text
+
+        emit(arguments, show_text(shown))
+    return ExitStatus.CORRUPT_INPUT if inventory.damage else ExitStatus.PASS
