@@ -41,7 +41,7 @@ T = TypeVar("T")
 _DRIVER = "write a driver version such as 535.288.01"
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
-_PLACEHOLDERS = ("bundle", "model", "host", "port", "python", "device")
+_PLACEHOLDERS = ("bundle", "model", "host", "port", "python", "launchers", "device")
 
 
 class Misread(Exception):

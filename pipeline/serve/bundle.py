@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.serve.diagnose import nothing_named
 from pipeline.serve.launch import compose_launch, default_settings
 from pipeline.serve.model import prepare_model
 from pipeline.serve.outcome import SmokeReport
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pipeline.engine.interface import ServingEngine
     from pipeline.model.evidence import Machine
     from pipeline.model.lane import SmokeSettings
+    from pipeline.serve.diagnose import NamedError
 
 _SUFFIXES = ("tar.gz", "tgz", "tar.xz", "tar.zst", "tar.bz2", "tar", "zip", "whl")
 
@@ -37,12 +39,13 @@ def smoke_bundle(
     log: Path,
     image: str | None = None,
     lane: str = "",
-    explain: Callable[[str], str | None] = lambda _error: None,
+    named_in: Callable[[str], NamedError | None] = nothing_named,
 ) -> SmokeReport:
     """Smoke ``bundle``, whose digest is ``sha256``, where ``machine`` says by its ``device`` and ``uuid``.
 
     ``settings`` of ``None`` asks for the usual ones of a bundle with a llama-server. ``workspace`` is an existing
-    folder for the unpacked files, which are removed again; ``cache`` keeps models, ``log`` what the server printed.
+    folder for the unpacked files, which are removed again; ``cache`` keeps models, ``log`` what the server printed;
+    ``named_in`` finds the CUDA error in a line of it.
     ``CorruptInput`` for a hostile bundle or a model of another digest, ``UsageError`` when it cannot be said how to
     serve, ``InfrastructureError`` for a full disk or a model that cannot be had. Everything else is in the report.
     """
@@ -58,7 +61,7 @@ def smoke_bundle(
             settings, machine, bundle=root, model=model.path.resolve(), log=log, image=image, lane=lane
         )
         client.join()
-        smoke = Smoke(engine, launch, settings, model.expected_token, explain)
+        smoke = Smoke(engine, launch, settings, model.expected_token, named_in)
         smoke.run()
     return SmokeReport(
         path=str(bundle),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from pipeline.engine.interface import Launch, Server, ServingEngine
     from pipeline.model.lane import SmokeSettings
+    from pipeline.serve.diagnose import NamedError
 
 _PORT_ATTEMPTS = 3  # between choosing a free port and the server's taking it, anybody may take it
 
@@ -30,15 +31,15 @@ _PORT_ATTEMPTS = 3  # between choosing a free port and the server's taking it, a
 class Smoke:
     """One smoke: ``run`` fills ``checks`` with every ``CheckId`` in order, made or skipped.
 
-    ``ready_at`` is the moment (monotonic) of the first healthy answer, ``None`` until then. ``explain`` turns a CUDA
-    error's name into what it means.
+    ``ready_at`` is the moment (monotonic) of the first healthy answer, ``None`` until then. ``named_in`` finds the
+    CUDA error in a line of the log.
     """
 
     engine: ServingEngine
     launch: Launch
     settings: SmokeSettings
     expected_token: str
-    explain: Callable[[str], str | None]
+    named_in: Callable[[str], NamedError | None]
     checks: list[SmokeCheck] = field(default_factory=list)
     ready_at: float | None = None
 
@@ -115,7 +116,7 @@ class Smoke:
 
     def _failed(self, check: CheckId, began: float, failure: CheckFailed, *, log: str) -> None:
         seconds, fault = time.monotonic() - began, failure.fault
-        diagnosis = diagnose(log, self.explain)
+        diagnosis = diagnose(log, self.named_in)
         reason = f"{failure.reason}: {diagnosis.cuda_error}" if diagnosis.cuda_error else failure.reason
         self.checks.append(SmokeCheck(check, fault.status, seconds, reason, fault, diagnosis))
 

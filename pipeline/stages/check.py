@@ -47,6 +47,13 @@ def ensure_evidence(lane: Lane, artifact: Artifact, check: str, look: Check, str
         raise
     except CubingateError as error:
         seen = _could_not_look(check, error)
+    record(lane, artifact, check, seen, started=started, street=street)
+    _tell(lane, seen.outcome, street)
+    return seen.status
+
+
+def record(lane: Lane, artifact: Artifact, check: str, seen: Observation, *, started: str, street: Street) -> None:
+    """Put what was seen on record; ``InfrastructureError`` when the disk refuses."""
     records.append(
         street.evidence,
         Evidence(
@@ -61,8 +68,6 @@ def ensure_evidence(lane: Lane, artifact: Artifact, check: str, look: Check, str
             document=seen.document,
         ),
     )
-    _tell(lane, seen.outcome, street)
-    return seen.status
 
 
 def _has_passed(lane: Lane, artifact: Artifact, check: str, street: Street) -> bool:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pipeline.machine import InstalledGpu
     from pipeline.model.artifact import Artifact
     from pipeline.model.lane import Lane
+    from pipeline.serve.diagnose import NamedError
+    from pipeline.serve.outcome import SmokeReport
     from pipeline.stages.street import Street
 
 
@@ -35,11 +37,11 @@ def smoke_lane(lane: Lane, artifact: Artifact, check: str, street: Street) -> Ob
     """Serve the bundle where ``check`` says; a GPU that this machine does not have is a recorded skip."""
     _, _, where = check.partition("@")
     if where == "cpu":
-        return _smoke(lane, artifact, check, street, None)
+        return observed(smoke_on(None, lane, artifact, check, street), check)
     there = [gpu for gpu in street.gpus() if gpu.label == where]
     if not there:
         return _no_such_gpu(check, where, street.gpus())
-    return _smoke(lane, artifact, check, street, there[0])
+    return observed(smoke_on(there[0], lane, artifact, check, street), check)
 
 
 def _no_such_gpu(check: str, where: str, gpus: tuple[InstalledGpu, ...]) -> Observation:
@@ -50,14 +52,15 @@ def _no_such_gpu(check: str, where: str, gpus: tuple[InstalledGpu, ...]) -> Obse
     return Observation(outcome, this_machine(engine="none"), {}, ExitStatus.PASS)
 
 
-def _smoke(lane: Lane, artifact: Artifact, check: str, street: Street, gpu: InstalledGpu | None) -> Observation:
+def smoke_on(gpu: InstalledGpu | None, lane: Lane, artifact: Artifact, check: str, street: Street) -> SmokeReport:
+    """Serve the bundle on ``gpu``, or on the CPU."""
     from pipeline.serve.bundle import smoke_bundle
 
     log = street.state / "lanes" / lane.id / "logs" / f"{check}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with street.talk.step(lane.id, check) as step, tempfile.TemporaryDirectory(prefix="cubingate-") as workspace:
-        place = _place(lane, street, step.note)
-        report = smoke_bundle(
+        place = place_of(lane, street, step.note)
+        return smoke_bundle(
             artifact.path,
             artifact.sha256,
             lane.smoke,
@@ -68,11 +71,33 @@ def _smoke(lane: Lane, artifact: Artifact, check: str, street: Street, gpu: Inst
             log=log,
             image=place.image,
             lane=lane.id,
+            named_in=error_finder(),
         )
+
+
+def observed(report: SmokeReport, check: str) -> Observation:
+    """The report as what ``check`` saw."""
     return Observation(report.outcome(check), report.machine, report.to_json(), report.status)
 
 
-def _place(lane: Lane, street: Street, note: Callable[[str], None]) -> Place:
+def error_finder() -> Callable[[str], NamedError | None]:
+    """A look-up of the CUDA error that a line of a server's log names, with what it means for a released binary."""
+    from pipeline.explain.lookup import errors_in, explain_error
+    from pipeline.policy import load_policy
+    from pipeline.serve.diagnose import NamedError
+
+    policy = load_policy()
+
+    def find(line: str) -> NamedError | None:
+        for error in errors_in(line, policy):
+            advice = explain_error(error, policy).advice
+            return NamedError(error.driver_name or error.runtime_name, advice.meaning if advice else error.message)
+        return None
+
+    return find
+
+
+def place_of(lane: Lane, street: Street, note: Callable[[str], None]) -> Place:
     """A container of the lane's base image where the lane asks for one, else a plain process."""
     if not lane.smoke.contain:
         return Place(street.engines.process(), None, None)

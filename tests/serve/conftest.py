@@ -60,7 +60,6 @@ def smoked(bundle: Path, models: Path, tmp_path: Path) -> SmokeFixture:
             workspace=tmp_path,
             cache=models,
             log=tmp_path / "logs" / "server.log",
-            explain=lambda error: f"what {error} means",
         )
 
     return smoke

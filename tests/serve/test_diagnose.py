@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.serve.diagnose import cuda_error, diagnose, port_taken
+from pipeline.serve.diagnose import deciding_error, diagnose, nothing_named, port_taken
+from pipeline.stages.smoke import error_finder
 
 # What ggml prints before it aborts (llama.cpp, ggml/src/ggml-cuda/ggml-cuda.cu, ggml_cuda_error).
 GGML = """ggml_cuda_compute_forward: MUL_MAT failed
@@ -10,6 +11,14 @@ CUDA error: {}
   current device: 0, in function ggml_cuda_compute_forward at ggml-cuda.cu:2366
   err
 """
+
+
+find = error_finder()
+
+
+def cuda_error(log: str) -> str | None:
+    error = deciding_error(log, find)
+    return error.name if error else None
 
 
 @pytest.mark.parametrize(
@@ -39,10 +48,12 @@ def test_sentences_of_other_software_are_not_cuda_s() -> None:
 
 
 def test_a_diagnosis_explains_and_shows_control_characters() -> None:
-    diagnosis = diagnose("\x1b[31m" + GGML.format("device kernel image is invalid"), lambda name: f"{name}: damaged")
-    assert diagnosis.explanation == "CUDA_ERROR_INVALID_IMAGE: damaged"
+    diagnosis = diagnose("\x1b[31m" + GGML.format("device kernel image is invalid"), find)
+    assert diagnosis.cuda_error == "CUDA_ERROR_INVALID_IMAGE"
+    assert diagnosis.explanation
     assert "\x1b" not in diagnosis.log_tail
-    assert diagnose("fine", lambda name: name).explanation is None
+    assert diagnose("all is well", find).explanation is None
+    assert diagnose(GGML, nothing_named).cuda_error is None
 
 
 @pytest.mark.parametrize(
