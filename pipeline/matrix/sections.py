@@ -172,8 +172,8 @@ SMOKE = Record(
         Key(
             "command",
             _WORDS,
-            "Starts the server in the unpacked bundle; {bundle} {model} {host} {port} {python} {launchers} {device} are "
-            "filled in.",
+            "Starts the server in the unpacked bundle; "
+            "{bundle} {model} {host} {port} {python} {launchers} {device} are filled in.",
             required=True,
         ),
         Key(
