@@ -62,6 +62,7 @@ def audit_artifacts(
         findings=findings(claims),
         deep=all(inventory.deep for inventory in inventories),
         policy_date=policy.date,
+        asked=bool(targets) or declaration is not None or host is not None,
         corrupt=any(claim.rule == "corrupt-input" for claim in claims),
         notes=tuple(_notes(device)),
     )

@@ -80,7 +80,10 @@ class TargetReport:
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """Everything an audit says. ``deep`` tells whether compressed payloads were looked into."""
+    """Everything an audit says. ``deep`` tells whether compressed payloads were looked into.
+
+    ``asked`` is false when neither a target nor a declaration nor a host was named: then the audit only shows.
+    """
 
     artifacts: tuple[AuditedArtifact, ...]
     examined: Examined
@@ -90,6 +93,7 @@ class AuditReport:
     deep: bool
     policy_date: str
     corrupt: bool = False
+    asked: bool = True
     notes: tuple[str, ...] = field(default=())
 
     @property
@@ -110,4 +114,5 @@ class AuditReport:
             return ExitStatus.CORRUPT_INPUT
         if not self.examined.elf and not self.examined.cubins and not self.examined.ptx and not self.examined.fatbins:
             return ExitStatus.NOTHING_EXAMINED
-        return ExitStatus.PASS if self.verdict is Verdict.PASS else ExitStatus.REFUSED
+        refused = self.asked and self.verdict is not Verdict.PASS
+        return ExitStatus.REFUSED if refused else ExitStatus.PASS

@@ -27,6 +27,7 @@ _ERROR = "CUDA_ERROR_INVALID_IMAGE"
 
 def check(subject: Subject) -> Examination:
     """Every damaged member, and every chosen image whose payload is damaged."""
+    payloads = _damaged_payloads(subject)
     members = tuple(
         Claim(
             rule=RULE,
@@ -36,14 +37,25 @@ def check(subject: Subject) -> Examination:
             observed=damage.what,
             remedy=_REMEDY,
             targets=subject.labels,
-            error=_ERROR,
+            error="" if str(damage.path) in payloads else _ERROR,
             group=str(damage.path),
         )
         for inventory in subject.inventories
         for damage in inventory.damage
     )
-    payloads = tuple(
+    chosen = tuple(
         device_claim(aim, load, found, declared="readable", remedy=_REMEDY) for aim, load, found in subject.met(RULE)
     )
     examined = sum(max(inventory.members, 1) for inventory in subject.inventories)
-    return Examination(examined, members + payloads)
+    return Examination(examined, members + chosen)
+
+
+def _damaged_payloads(subject: Subject) -> set[str]:
+    """Entries whose payload is damaged: which error that is depends on whether the driver takes them."""
+    return {
+        str(fatbin.path.child(str(entry.index)))
+        for inventory in subject.inventories
+        for fatbin in inventory.fatbins
+        for entry in fatbin.entries
+        if entry.payload_error is not None
+    }

@@ -35,7 +35,7 @@ def check(subject: Subject) -> Examination:
         return Examination(0, (), "neither a target nor a CUDA lane was named")
     members = len(subject.elves) + subject.containers
     if not members:
-        return Examination(0, (), "neither ELF nor device code in the input")
+        return Examination(_files(subject), (_nothing(subject),))
     if subject.units and not _only_toolkit_libraries(subject):
         return Examination(members)
     where = subject.inventories[0].root
@@ -52,6 +52,25 @@ def check(subject: Subject) -> Examination:
         error="CUDA_ERROR_NO_BINARY_FOR_GPU",
     )
     return Examination(members, (claim,))
+
+
+def _files(subject: Subject) -> int:
+    return sum(max(inventory.members, 1) for inventory in subject.inventories)
+
+
+def _nothing(subject: Subject) -> Claim:
+    """Neither ELF nor device code: what a driver is given as an image is none."""
+    return Claim(
+        rule=RULE,
+        effect=Effect.FAIL,
+        path=subject.inventories[0].root,
+        declared="CUDA code for " + (", ".join(subject.labels) or "a CUDA lane"),
+        observed=f"neither ELF nor device code in {_files(subject)} files",
+        remedy="name the bundle or the library itself",
+        count=_files(subject),
+        targets=subject.labels,
+        error="CUDA_ERROR_INVALID_IMAGE",
+    )
 
 
 def _left_out(subject: Subject) -> str:

@@ -33,7 +33,9 @@ _LIBRARY = "libcuda.so.1"
 
 def check(subject: Subject) -> Examination:
     """Every strong import of an entry point that a target's driver lacks."""
-    imports = [(elf, need) for elf in subject.elves for need in _driver_imports(elf)]
+    # A member that exports entry points itself serves the others; that it shadows libcuda is another rule's matter.
+    own = {name for elf in subject.elves if elf.soname != _LIBRARY for name in elf.driver_exports}
+    imports = [(elf, need) for elf in subject.elves for need in _driver_imports(elf) if need.name not in own]
     if not imports:
         return Examination(0, (), "no member imports driver entry points")
     if not subject.aims:
@@ -42,8 +44,7 @@ def check(subject: Subject) -> Examination:
 
 
 def _driver_imports(elf: ElfFacts) -> Iterator[SymbolNeed]:
-    if _LIBRARY not in elf.needed and elf.elf_type != "object":
-        return
+    """What the file wants of libcuda; it may leave the loading of it to another member of the process."""
     for need in elf.imports:
         if need.library in {None, _LIBRARY} and not need.weak and _ENTRY_POINT.fullmatch(need.name):
             yield need

@@ -143,6 +143,9 @@ class _Census:
 
     def add_bare(self, image: BareImage) -> None:
         images = images_of((image.entry,), frozenset())
+        if not images[0].loadable_kind:
+            self.foreign += 1
+            return
         self.found.setdefault((image.path, images, True), []).append(image.path)
 
     def units(self) -> Units:
