@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import UsageError
-from pipeline.matrix import schema
+from pipeline.matrix import schema, sections
 from pipeline.matrix.archs import ALL, ALL_MAJOR, parse_archs
 from pipeline.matrix.definitions import Definitions, Section, driver_version, read_bundle, sound, text, words
 from pipeline.matrix.mistakes import Mistake
@@ -71,6 +71,8 @@ class SettingsReader:
 
     def _fresh(self, name: str, node: Node) -> object:
         if name not in KINDS or not sound(KINDS[name], node):
+            if name == "targets":
+                self._all(node, self._target)  # one bad item must not hide the others' mistakes
             return BROKEN
         if name in self._sections:
             return self._named(self._sections[name], node)
@@ -109,6 +111,8 @@ class SettingsReader:
         return BROKEN if BROKEN in values else tuple(values)
 
     def _target(self, node: Node) -> Target | Broken:
+        if not sound(sections.TARGET, node):
+            return BROKEN
         name = text(node)
         if "@" not in name:
             found = self._named(self._targets, node)
