@@ -1,0 +1,109 @@
+"""The generated model on a current llama.cpp, as the wheel xllamacpp brings it."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import requests
+
+from pipeline.engine.process import ProcessEngine
+from pipeline.machine import this_machine
+from pipeline.model.finding import Verdict
+from pipeline.serve.bundle import smoke_bundle
+from pipeline.serve.launch import compose_launch, default_settings
+from pipeline.serve.model import DECOY_TOKEN, KNOWN_TOKEN, generated_model
+from tests import toolchain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+pytestmark = pytest.mark.network
+
+WHEEL = "xllamacpp==2026.10.11549"
+PROMPTS = (
+    "",
+    "Hello",
+    "Answer with one word.",
+    "ok no ok no",
+    "Жёлтая утка 鴨 🦆",
+    "\x00\x01\x7f",
+    "a" * 300,
+    "What is the capital of France? Think step by step and answer in JSON.",
+)
+
+
+def test_the_wheel_passes_as_it_was_published(tmp_path: Path, models: Path) -> None:
+    wheel = toolchain.wheel(WHEEL)
+    report = smoke_bundle(
+        wheel,
+        "0" * 64,
+        None,
+        machine=this_machine(engine="process"),
+        engine=ProcessEngine(os.environ),
+        workspace=tmp_path,
+        cache=models,
+        log=tmp_path / "server.log",
+    )
+    assert report.verdict is Verdict.PASS, report.to_json()
+    assert report.format == "whl"
+    assert report.machine.device == "cpu"
+
+
+@pytest.fixture(scope="module")
+def served(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server with the generated model."""
+    bundle = toolchain.unpacked(WHEEL)
+    launch = compose_launch(
+        default_settings(bundle),
+        this_machine(engine="process"),
+        bundle=bundle,
+        model=generated_model(models).path,
+        log=tmp_path_factory.mktemp("log") / "server.log",
+    )
+    server = ProcessEngine(os.environ).start(launch)
+    try:
+        wait(server.base_url)
+        yield server.base_url
+    finally:
+        assert server.stop(10) == ()
+
+
+def wait(address: str) -> None:
+    for _ in range(500):
+        try:
+            if requests.get(f"{address}/health", timeout=5).ok:
+                return
+        except requests.ConnectionError:
+            pass
+        time.sleep(0.02)
+    raise AssertionError("not ready after 10 s")
+
+
+def ask(address: str, body: dict[str, Any]) -> Any:
+    asked = {"max_tokens": 1, "temperature": 0, "logprobs": True, "top_logprobs": 3, **body}
+    answer = requests.post(f"{address}/v1/chat/completions", json=asked, timeout=20)
+    assert answer.ok, answer.text
+    return answer.json()["choices"][0]["logprobs"]["content"][0]
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_the_known_token_leads_by_two_nats_whatever_the_prompt(served: str, prompt: str) -> None:
+    said = ask(served, {"messages": [{"role": "user", "content": prompt}]})
+    first, second = said["top_logprobs"][:2]
+    assert said["token"] == first["token"] == KNOWN_TOKEN
+    assert second["token"] == DECOY_TOKEN
+    assert first["logprob"] - second["logprob"] > 4
+
+
+def test_other_roles_and_turns_change_nothing(served: str) -> None:
+    turns = [
+        {"role": "system", "content": "You answer in Latin."},
+        {"role": "user", "content": "Quo vadis?"},
+        {"role": "assistant", "content": DECOY_TOKEN},
+        {"role": "user", "content": "Again."},
+    ]
+    assert ask(served, {"messages": turns})["token"] == KNOWN_TOKEN
