@@ -1,0 +1,154 @@
+"""One violating artifact and its healthy twin for every rule, made by real tools."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pipeline.model.arch import ArchKind, TargetArch
+from pipeline.model.lane import Flavour
+from pipeline.model.versions import GlibcVersion, GlibcxxVersion, ToolkitVersion
+from pipeline.rules.declaration import Declaration, HostFloor
+from tests.rules.forge import Elf, build, container, images
+from tests.toolchain import fatbinary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is audited and what it is held against."""
+
+    make: Callable[[Path], Path]
+    target: str
+    host: HostFloor | None = None
+    declaration: Declaration | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Twins:
+    """``alone`` says that the rule is the only cause, so that the verdict hangs on it."""
+
+    rule: str
+    violating: Asked
+    healthy: Asked
+    alone: bool = True
+    also: tuple[str, ...] = field(default=())
+
+
+def library(toolkit: str = "12.8", names: str = "80", codec: str = "none", **elf: object) -> Callable[[Path], Path]:
+    """A single shared library with one container."""
+
+    def make(folder: Path) -> Path:
+        return build(Elf("libk.so", [container(toolkit, names, codec)], **elf), folder)  # type: ignore[arg-type]
+
+    return make
+
+
+def bundle(*elves: Callable[[], Elf]) -> Callable[[Path], Path]:
+    """A folder with files in ``lib``."""
+
+    def make(folder: Path) -> Path:
+        for elf in elves:
+            build(elf(), folder / "bundle" / "lib")
+        return folder / "bundle"
+
+    return make
+
+
+def kernels(**elf: object) -> Callable[[], Elf]:
+    return lambda: Elf("libk.so", [container("12.8", "80")], **elf)  # type: ignore[arg-type]
+
+
+def cut(folder: Path) -> Path:
+    path = library()(folder)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    return path
+
+
+def concatenated(folder: Path) -> Path:
+    file = folder / "k.fatbin"
+    file.write_bytes(fatbinary("13.5", images("13.5", "80 90"), concat=True))
+    return file
+
+
+def separate(folder: Path) -> Path:
+    file = folder / "k.fatbin"
+    file.write_bytes(container("13.5", "80 90"))
+    return file
+
+
+def compat_image(folder: Path) -> Path:
+    root = folder / "rootfs"
+    compat = root / "usr/local/cuda-13.0/compat"
+    build(Elf("libcuda.so.580.65.06", soname="libcuda.so.1", exports=["cuInit"]), compat)
+    (compat / "libcuda.so.1").symlink_to("libcuda.so.580.65.06")
+    build(Elf("libk.so", [container("13.0", "90")], needed=["libcuda.so.1", "libc.so.6"]), root / "app")
+    return root
+
+
+def declared(*archs: str, toolkit: str = "12.8") -> Declaration:
+    return Declaration(
+        lane="cuda",
+        flavour=Flavour.CUDA,
+        archs=tuple(TargetArch.of(arch, ArchKind.REAL) for arch in archs),
+        toolkit=ToolkitVersion(toolkit),
+        driver_floor=None,
+        targets=(),
+        host=HostFloor(),
+    )
+
+
+OLD_HOST = HostFloor(glibc=GlibcVersion("2.31"), glibcxx=GlibcxxVersion("3.4.28"))
+NEW_HOST = HostFloor(glibc=GlibcVersion("2.39"), glibcxx=GlibcxxVersion("3.4.33"))
+STRTOL = library(undefined={"libc.so.6": ["__isoc23_strtol@GLIBC_2.38"]})
+THROW = library(needed=["libstdc++.so.6"], undefined={"libstdc++.so.6": ["_ZSt4cout@GLIBCXX_3.4.32"]})
+CONTEXT = {"libcuda.so.1": ["cuInit", "cuCtxCreate_v4"]}
+STUB = [lambda: Elf("libcuda.so.1", exports=["cuInit"]), kernels(needed=["libcuda.so.1"], runpath="$ORIGIN")]
+
+TWINS: tuple[Twins, ...] = (
+    Twins("corrupt-input", Asked(cut, "80@570"), Asked(library(), "80@570"), alone=False),
+    Twins("outside-policy", Asked(library(), "80@9999"), Asked(library(), "80@570")),
+    Twins("driver-retired", Asked(library(names="61"), "61@590"), Asked(library(names="61"), "61@580")),
+    Twins(
+        "driver-too-old-for-gpu", Asked(library("11.8", "89"), "89@515"), Asked(library("11.8", "89"), "89@520.61.05")
+    ),
+    Twins("cpu-flavour", Asked(bundle(lambda: Elf("libk.so")), "80@570"), Asked(bundle(kernels()), "80@570")),
+    Twins("compat-shim", Asked(compat_image, "90@595"), Asked(compat_image, "90@580")),
+    Twins(
+        "driver-library-shipped",
+        Asked(bundle(*STUB), "80@570"),
+        Asked(bundle(kernels(needed=["libcuda.so.1"], runpath="$ORIGIN")), "80@570"),
+    ),
+    Twins(
+        "libcuda-symbol",
+        Asked(library(needed=["libcuda.so.1"], undefined=CONTEXT), "80@535"),
+        Asked(library(needed=["libcuda.so.1"], weak=CONTEXT), "80@535"),
+    ),
+    Twins("fatbin-codec", Asked(library(codec="zstd"), "80@535"), Asked(library(codec="lz4"), "80@535")),
+    Twins("ptx-isa", Asked(library(names="75 ptx:80"), "90@535"), Asked(library(names="75 ptx:80"), "90@570")),
+    Twins("toolkit-major", Asked(library("13.0", "90"), "90@575"), Asked(library("13.0", "90"), "90@580")),
+    Twins("cubin-abi", Asked(library("13.0", "90"), "90@550"), Asked(library("12.8", "90"), "90@550"), alone=False),
+    Twins("fatbin-kind", Asked(concatenated, "90@580"), Asked(separate, "90@580")),
+    Twins("arch-missing", Asked(library(names="80 90"), "75@570"), Asked(library(names="75 80 90"), "75@570")),
+    Twins("arch-suffix", Asked(library("12.9", "120a"), "121@580"), Asked(library("12.9", "120a 121a"), "121@580")),
+    Twins(
+        "needed-library",
+        Asked(bundle(kernels(needed=["libcudart.so.12"], runpath="$ORIGIN")), "80@570"),
+        Asked(bundle(lambda: Elf("libcudart.so.12"), kernels(needed=["libcudart.so.12"], runpath="$ORIGIN")), "80@570"),
+    ),
+    Twins("glibc-floor", Asked(STRTOL, "80@570", OLD_HOST), Asked(STRTOL, "80@570", NEW_HOST)),
+    Twins("libstdcxx-floor", Asked(THROW, "80@570", OLD_HOST), Asked(THROW, "80@570", NEW_HOST)),
+    Twins(
+        "declared-archs",
+        Asked(library(names="80"), "80@570", declaration=declared("80", "90")),
+        Asked(library(names="80 90"), "80@570", declaration=declared("80", "90")),
+    ),
+    Twins(
+        "toolkit-mismatch",
+        Asked(library("12.9", "80"), "80@570", declaration=declared("80")),
+        Asked(library("12.8", "80"), "80@570", declaration=declared("80")),
+    ),
+)
