@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pipeline.errors import CorruptInput, InfrastructureError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 _U16, _U32, _U64 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<Q")
@@ -129,7 +129,7 @@ class FileView(View):
 class SparseView(View):
     """What one pass over a stream kept of it: sorted, disjoint pieces with holes between them."""
 
-    def __init__(self, size: int, starts: list[int], kept: list[bytes]) -> None:
+    def __init__(self, size: int, starts: list[int], kept: Sequence[bytes | bytearray]) -> None:
         super().__init__(size)
         self._starts = starts
         self._kept = kept
@@ -147,7 +147,7 @@ class SparseView(View):
             start, piece = self._starts[index], self._kept[index]
             low, high = max(offset - start, 0), min(end - start, len(piece))
             if low < high:
-                yield start + low, piece[low:high]
+                yield start + low, bytes(memoryview(piece)[low:high])
             index += 1
 
     def window(self, offset: int, length: int) -> View:

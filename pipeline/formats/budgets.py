@@ -13,11 +13,12 @@ class Budgets:
 
     ``buffered`` is the largest streamed member held in memory whole; ``kept`` what one pass over a larger one
     may keep. ``expansion`` bounds decompressed against compressed bytes once ``expansion_free`` bytes are out.
-    ``examined`` is the size up to which a cubin is looked into even when the run is not deep.
+    ``entries`` and ``containers`` are per container and per section, ``all_entries`` per artifact, attempts
+    counted. ``examined`` is the size up to which a cubin is looked into even when the run is not deep.
     """
 
     nesting: int = 8
-    members: int = 1_000_000
+    members: int = 300_000
     damage: int = 1_000
     buffered: int = 32 * MIB
     kept: int = 96 * MIB
@@ -25,13 +26,15 @@ class Budgets:
     expansion: int = 200
     expansion_free: int = 256 * MIB
     sections: int = 200_000
-    containers: int = 500_000
-    entries: int = 20_000
+    containers: int = 200_000
+    entries: int = 4_096
+    all_entries: int = 1_000_000
+    flaws: int = 100
     symbols: int = 8_000_000
     version_needs: int = 65_536
     name: int = 64 * KIB
     examined: int = 4 * KIB
-    payload: int = 512 * MIB
+    payload: int = 256 * MIB
 
 
 STANDARD = Budgets()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.binary import PIECE, FormatError, ShortRead
 from pipeline.formats import decoders
-from pipeline.formats.stream import Stream
+from pipeline.formats.stream import Stream, read_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pipeline.formats.decoders import Decoder
 
 _INPUT = 256 << 10
+_SMALL = 4 << 20
 
 
 class Compression(StrEnum):
@@ -56,7 +57,13 @@ def decompressed(source: Stream, compression: Compression, budgets: Budgets) -> 
         Compression.ZSTD: decoders.zstd_decoder,
         Compression.BZIP2: decoders.bzip2_decoder,
     }[compression]
-    return Stream(guarded(_members(source, compression, make), source, budgets))
+    chunks = guarded(_members(source, compression, make), source, budgets)
+    return Stream(read_ahead(chunks) if worth_a_thread(source) else chunks)
+
+
+def worth_a_thread(source: Stream) -> bool:
+    """Whether there is enough to unpack that a second thread pays."""
+    return source.size is None or source.size > _SMALL
 
 
 def _members(source: Stream, compression: Compression, make: Callable[[], Decoder]) -> Iterator[bytes]:

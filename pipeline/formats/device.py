@@ -21,6 +21,7 @@ LOADED, LINKED = ".nv_fatbin", "__nv_relfatbin"
 WRAPPERS = ".nvFatBinSegment"
 _WRAPPER_MAGIC, _WRAPPER_SIZE = 0x466243B1, 24
 _SHT_PROGBITS, _SHT_RELA, _RELA_SIZE = 1, 4, 24
+_FIRST_STEP = 16  # as a rule the next container follows at once
 _NEVER_DATA = (".eh_frame", ".gcc_except_table", ".comment", ".note", ".debug", ".interp", ".got", ".plt")
 
 
@@ -46,15 +47,19 @@ class Flaw:
 def read_run(view: View, section: str, span: tuple[int, int], reader: ContainerReader) -> Iterator[Container | Flaw]:
     """Read the containers that fill ``span`` (start, end) back to back; only zeros may lie between them."""
     at, end = span
-    count = 0
+    containers = flaws = 0
     while (begin := _skip_zeros(view, at, end)) < end:
-        count += 1
-        if count > reader.budgets.containers:
-            yield Flaw(section, begin, f"more than {reader.budgets.containers} containers")
+        if containers >= reader.budgets.containers or flaws >= reader.budgets.flaws:
+            yield Flaw(section, begin, f"no more is read after {containers} containers and {flaws} flaws")
             return
         found = _read_at(view, section, (begin, end), reader)
         yield found
-        at = begin + found.header.size if isinstance(found, Container) else _find_magic(view, begin + 4, end)
+        if isinstance(found, Container):
+            containers += 1
+            at = begin + found.header.size
+        else:
+            flaws += 1
+            at = _find_magic(view, begin + 4, end)
 
 
 def _read_at(view: View, section: str, span: tuple[int, int], reader: ContainerReader) -> Container | Flaw:
@@ -74,14 +79,14 @@ def _must_fit(header: ContainerHeader, room: int) -> None:
 
 def _skip_zeros(view: View, at: int, end: int) -> int:
     """The offset of the first byte from ``at`` on that is not zero, or ``end``."""
-    if at + 4 <= end and view.read(at, 4) == fatbin.MAGIC:
-        return at
+    step = _FIRST_STEP
     while at < end:
-        piece = view.read(at, min(PIECE, end - at))
+        piece = view.read(at, min(step, end - at))
         rest = piece.lstrip(b"\0")
         if rest:
             return at + len(piece) - len(rest)
         at += len(piece)
+        step = min(2 * step, PIECE)
     return end
 
 
@@ -134,29 +139,18 @@ def _is_data(section: Section) -> bool:
 
 def _embedded(view: View, section: str, span: tuple[int, int], reader: ContainerReader) -> Iterator[Container | Flaw]:
     """Containers in the midst of other data; bytes that merely look like the magic are no flaw."""
-    past = span[0]
+    past, failed = span[0], 0
     for start in find_all(view, span, fatbin.MAGIC):
-        if start < past or not plausible(view, start, span[1]):
+        reader.names.count(1)
+        if start < past or not fatbin.plausible(view, start, span[1]):
             continue
         found = _read_at(view, section, (start, span[1]), reader)
         if isinstance(found, Container):
             past = start + found.header.size
             yield found
-
-
-def plausible(view: View, start: int, end: int) -> bool:
-    """Whether a container with at least one entry can begin at ``start``."""
-    try:
-        header = fatbin.parse_container(view.read(start, fatbin.CONTAINER_HEADER))
-        first = start + header.header_size
-        return (
-            header.version == 1
-            and header.size <= end - start
-            and view.u16(first + 2) == fatbin.ENTRY_VERSION
-            and view.u32(first + 4) + view.u64(first + 8) <= start + header.size - first
-        )
-    except FormatError:
-        return False
+        elif (failed := failed + 1) >= reader.budgets.flaws:
+            yield Flaw(section, start, f"no more is read after {failed} broken containers")
+            return
 
 
 def wrapper_versions(image: ElfImage) -> dict[int, int]:

@@ -25,8 +25,10 @@ PF_X = 0x1
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
+# Types above this are the vendor's own; cubins have some whose size is memory, not bytes of the file.
+_SHT_OS_SPECIFIC = 0x60000000
 _NUMBER_IN_FIRST_SECTION = 0xFFFF
-HEADER_SIZE = _HEADER.size
+HEADER_SIZE, SECTION_SIZE, SEGMENT_SIZE = _HEADER.size, _SECTION.size, _SEGMENT.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,7 @@ def _sections(view: View, header: ElfHeader, budgets: Budgets) -> Iterator[Secti
     names = _names(view, rows[names_at]) if rows and names_at else b""
     for name, kind, flags, address, offset, size, link, info, _, _ in rows:
         section = Section(_name_at(names, name), kind, flags, address, offset, size, link, info)
-        if section.in_file and kind:
+        if section.in_file and 0 < kind < _SHT_OS_SPECIFIC:
             view.check(offset, size)
         yield section
 

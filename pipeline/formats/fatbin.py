@@ -59,6 +59,10 @@ NOTHING = Payload()
 class Inspector(Protocol):
     """Looks into payloads, as far as the run asks for it."""
 
+    def appetite(self, entry: EntryFacts) -> int:
+        """How many bytes of the payload ``__call__`` will read."""
+        ...
+
     def __call__(self, view: View, entry: EntryFacts) -> Payload:
         """Report on the payload of ``entry``, whose offset is relative to ``view``."""
         ...
@@ -66,10 +70,21 @@ class Inspector(Protocol):
 
 @dataclass(slots=True)
 class EntryNames:
-    """Architectures and versions met so far, so that thousands of equal ones are one object each."""
+    """Architectures and versions met so far in an artifact, so that thousands of equal ones are one object each.
 
+    It also counts what was read, against the limit on an artifact's entries.
+    """
+
+    limit: int
     archs: dict[tuple[int, int, bool], TargetArch] = field(default_factory=dict)
     versions: dict[tuple[int, int], PtxVersion] = field(default_factory=dict)
+    counted: int = 0
+
+    def count(self, entries: int) -> None:
+        """Note that so many entries were read; ``FormatError`` past the limit."""
+        self.counted += entries
+        if self.counted > self.limit:
+            raise FormatError(f"more than {self.limit} device-code entries in one artifact")
 
     def arch(self, number: int, flags: int, *, real: bool) -> TargetArch:
         """``sm_90a`` from 90, the flags word and the kind; ``FormatError`` if that names no architecture."""
@@ -136,19 +151,38 @@ class ContainerReader:
             index += 1
 
 
-def read_entry(view: View, at: int, end: int, index: int, names: EntryNames) -> EntryFacts:
-    """Read the entry whose header is at ``at``; it must lie before ``end``."""
-    if end - at < ENTRY_HEADER:
-        raise FormatError(f"{end - at} bytes left for an entry header of {ENTRY_HEADER}")
-    fields = _ENTRY.unpack(view.read(at, ENTRY_HEADER))
-    header_size, payload = fields[2], fields[3]
-    if fields[1] != ENTRY_VERSION:
-        raise FormatError(f"entry header version {fields[1]:#x}")
+def entry_extent(head: bytes, room: int) -> tuple[int, int]:
+    """Sizes of an entry's header and payload; ``FormatError`` unless both fit into the ``room`` that is left."""
+    if room < ENTRY_HEADER or len(head) < ENTRY_HEADER:
+        raise FormatError(f"{room} bytes left for an entry header of {ENTRY_HEADER}")
+    _, version, header_size, payload = _ENTRY.unpack_from(head)[:4]
+    if version != ENTRY_VERSION:
+        raise FormatError(f"entry header version {version:#x}")
     if not ENTRY_HEADER <= header_size <= LARGEST_ENTRY_HEADER:
         raise FormatError(f"entry header of {header_size} bytes")
-    if header_size + payload > end - at:
-        raise FormatError(f"an entry of {header_size + payload} bytes in {end - at} that are left")
-    return _facts(view, at, index, fields, names)
+    if header_size + payload > room:
+        raise FormatError(f"an entry of {header_size + payload} bytes in {room} that are left")
+    return header_size, payload
+
+
+def read_entry(view: View, at: int, end: int, index: int, names: EntryNames) -> EntryFacts:
+    """Read the entry whose header is at ``at``; it must end before ``end``."""
+    head = view.read(at, min(ENTRY_HEADER, end - at))
+    entry_extent(head, end - at)
+    names.count(1)
+    return _facts(view, at, index, _ENTRY.unpack(head), names)
+
+
+def plausible(view: View, start: int, end: int) -> bool:
+    """Whether a container with at least one entry begins at ``start``, and not just its four magic bytes."""
+    try:
+        header = parse_container(view.read(start, CONTAINER_HEADER))
+        if header.version != 1 or header.size > end - start:
+            return False
+        entry_extent(view.read(start + header.header_size, ENTRY_HEADER), header.size - header.header_size)
+    except FormatError:
+        return False
+    return True
 
 
 def _facts(view: View, at: int, index: int, fields: tuple[int, ...], names: EntryNames) -> EntryFacts:
@@ -198,6 +232,7 @@ def _nested(view: View, at: int, header_size: int, extra: int, names: EntryNames
     if length < 8 or extra + length > header_size or count * ENTRY_HEADER > length - 8:
         raise FormatError(f"a table of {count} images does not fit its {length} bytes")
     table = view.read(at + extra + 8, length - 8)
+    names.count(count)
     return tuple(_nested_rows(table, count, names))
 
 

@@ -26,15 +26,22 @@ class Glance:
 
     budgets: Budgets
 
+    def appetite(self, entry: EntryFacts) -> int:
+        """All of a small cubin, the ELF header of a plain one, nothing of anything else."""
+        if entry.kind != EntryKind.CUBIN:
+            return 0
+        if max(entry.payload_size, entry.uncompressed_size) <= self.budgets.examined:
+            return entry.payload_size
+        return elf.HEADER_SIZE if entry.codec is Codec.NONE and entry.payload_size >= elf.HEADER_SIZE else 0
+
     def __call__(self, view: View, entry: EntryFacts) -> Payload:
         """Report the cubin's facts where they are cheap; say nothing about anything else."""
-        if entry.kind != EntryKind.CUBIN or entry.payload_size == 0:
+        wanted = self.appetite(entry)
+        if wanted == 0:
             return NOTHING
-        if max(entry.payload_size, entry.uncompressed_size) <= self.budgets.examined:
+        if wanted == entry.payload_size:
             return examine(view, entry, self.budgets)
-        if entry.codec is not Codec.NONE or entry.payload_size < elf.HEADER_SIZE:
-            return NOTHING
-        head = view.read(entry.offset + entry.header_size, elf.HEADER_SIZE)
+        head = view.read(entry.offset + entry.header_size, wanted)
         try:
             return Payload(cubin=header_facts(elf.parse_header(head)))
         except FormatError as error:
@@ -46,6 +53,10 @@ class Examination:
     """The inspection of a deep run: every payload is unpacked and read."""
 
     budgets: Budgets
+
+    def appetite(self, entry: EntryFacts) -> int:
+        """Everything, up to the limit."""
+        return entry.payload_size if entry.payload_size <= self.budgets.payload else 0
 
     def __call__(self, view: View, entry: EntryFacts) -> Payload:
         """Report the payload's facts, or what is wrong with it."""

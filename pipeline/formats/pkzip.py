@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from pipeline.binary import FormatError
+from pipeline.binary import BufferView, FormatError
 from pipeline.formats import decoders
-from pipeline.formats.compression import decoded, guarded
-from pipeline.formats.stream import Stream, stream_of
+from pipeline.formats.compression import decoded, guarded, worth_a_thread
+from pipeline.formats.stream import Stream, read_ahead, stream_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,6 +30,8 @@ _LONGEST_END = _END_RECORD.size + 0xFFFF
 _ENCRYPTED, _UTF8 = 0x1, 0x800
 _EXTRA_ZIP64 = 1
 _UNIX = 3
+_AT_ONCE = 1 << 20
+_WRONG_CHECKSUM = "a zip member's checksum does not fit"
 _S_IFMT, _S_IFLNK, _S_IFREG, _S_IFDIR = 0o170000, 0o120000, 0o100000, 0o040000
 
 
@@ -193,16 +195,39 @@ def open_member(view: View, member: ZipMember, budgets: Budgets) -> View | Strea
             raise FormatError("a stored zip member with two sizes")
         return view.window(start, member.size)
     make = _decoder_of(member)
+    if max(member.packed, member.size) <= _AT_ONCE:
+        return BufferView(_unpacked(view.read(start, member.packed), make(), member))
     source = stream_of(view.window(start, member.packed))
     chunks = guarded(decoded(source, make()), source, budgets)
-    return Stream(_checked(chunks, member.size, member.crc), member.size)
+    checked = _checked(chunks, member.size, member.crc)
+    return Stream(read_ahead(checked) if worth_a_thread(source) else checked, member.size)
+
+
+def _unpacked(packed: bytes, decoder: Decoder, member: ZipMember) -> bytes:
+    """Unpack a small member in one step."""
+    try:
+        content = decoder.decompress(packed, member.size + 1)
+    except decoders.decoding_errors() as error:
+        raise FormatError(f"the compressed data is damaged: {error}") from error
+    if not decoder.eof or decoder.unused_data or len(content) != member.size:
+        raise FormatError(f"a zip member does not unpack to the {member.size} bytes it states")
+    if decoders.crc32()(content, 0) != member.crc:
+        raise FormatError(_WRONG_CHECKSUM)
+    return content
 
 
 def _content_at(view: View, member: ZipMember) -> int:
-    header = _LOCAL_HEADER.unpack(view.read(member.header_at, _LOCAL_HEADER.size))
+    expected = _LOCAL_HEADER.size + len(member.name.encode("utf-8", "surrogateescape"))
+    head = view.read(member.header_at, expected)
+    header = _LOCAL_HEADER.unpack_from(head)
     name_size, extra_size = header[9], header[10]
-    name = view.read(member.header_at + _LOCAL_HEADER.size, name_size)
-    if header[0] != _LOCAL or header[3] != member.method or member_name(name, header[2]) != member.name:
+    name = head[_LOCAL_HEADER.size :]
+    if (
+        header[0] != _LOCAL
+        or header[3] != member.method
+        or name_size != len(name)
+        or member_name(name, header[2]) != member.name
+    ):
         raise FormatError("a zip member's local header and the central directory disagree")
     return int(member.header_at + _LOCAL_HEADER.size + name_size + extra_size)
 
@@ -234,4 +259,4 @@ def _checked(chunks: Iterator[bytes], size: int, crc: int) -> Iterator[bytes]:
     if seen != size:
         raise FormatError(f"a zip member unpacks to {seen} bytes instead of {size}")
     if value != crc:
-        raise FormatError("a zip member's checksum does not fit")
+        raise FormatError(_WRONG_CHECKSUM)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING
 
 from pipeline.binary import PIECE, ShortRead
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from pipeline.binary import View
 
 
+_AHEAD = 4
+
+
 class Stream:
     """A stream over an iterator of chunks; ``size`` is its length where that is known beforehand."""
 
@@ -19,76 +23,111 @@ class Stream:
         self.size = size
         self.offset = 0
         self._chunks = chunks
-        self._ahead = b""
+        self._buffer = b""
+        self._at = 0
 
     def chunk(self, limit: int = PIECE) -> bytes:
         """Return the next bytes, at most ``limit`` and at least one; empty only at the end."""
-        if not self._ahead:
-            self._ahead = next((chunk for chunk in self._chunks if chunk), b"")
-        if len(self._ahead) <= limit:
-            taken, self._ahead = self._ahead, b""
+        if self._at == len(self._buffer):
+            self._buffer, self._at = next((chunk for chunk in self._chunks if chunk), b""), 0
+        if self._at == 0 and len(self._buffer) <= limit:
+            taken, self._buffer = self._buffer, b""
         else:
-            taken, self._ahead = self._ahead[:limit], self._ahead[limit:]
+            taken = self._buffer[self._at : self._at + limit]
+            self._at += len(taken)
         self.offset += len(taken)
         return taken
 
+    def skip_some(self, limit: int) -> int:
+        """Pass over at most ``limit`` bytes without copying them; return how many, 0 only at the end."""
+        step = min(limit, self._fill(1))
+        self._at += step
+        self.offset += step
+        return step
+
     def peek(self, length: int) -> bytes:
         """Return the next ``length`` bytes without taking them; fewer only at the end."""
-        if len(self._ahead) < length:
-            parts, total = [self._ahead], len(self._ahead)
-            for chunk in self._chunks:
+        self._fill(length)
+        return self._buffer[self._at : self._at + length]
+
+    def _fill(self, length: int) -> int:
+        """Have ``length`` bytes in the buffer if the stream has as many; return how many there are."""
+        have = len(self._buffer) - self._at
+        if have < length:
+            parts = [self._buffer[self._at :]] if have else []
+            while have < length and (chunk := next(self._chunks, None)) is not None:
                 parts.append(chunk)
-                total += len(chunk)
-                if total >= length:
-                    break
-            self._ahead = b"".join(parts)
-        return self._ahead[:length]
+                have += len(chunk)
+            self._buffer, self._at = parts[0] if len(parts) == 1 else b"".join(parts), 0
+        return have
+
+    def distance(self, pattern: bytes) -> tuple[int, bool]:
+        """How many bytes can be passed before ``pattern``, and whether it follows them; ``(0, False)`` at the end."""
+        have = self._fill(1)
+        hit = self._buffer.find(pattern, self._at)
+        if hit >= 0:
+            return hit - self._at, True
+        begun = range(min(len(pattern) - 1, have), 0, -1)
+        held = next((length for length in begun if self._buffer.endswith(pattern[:length])), 0)
+        if have == 0 or held < have:
+            return have - held, False
+        return self.distance(pattern) if self._fill(len(pattern)) >= len(pattern) else (have, False)
 
     def take(self, length: int) -> bytes:
         """Return exactly ``length`` bytes; ``ShortRead`` if the stream ends before."""
-        parts, left = [], length
-        while left:
-            chunk = self.chunk(left)
-            if not chunk:
-                raise ShortRead(f"the stream ends {left} bytes before the {length} that should follow")
-            parts.append(chunk)
-            left -= len(chunk)
-        return b"".join(parts)
+        first = self.chunk(length) if length else b""
+        if len(first) == length:
+            return first
+        return first + b"".join(self._exactly(length - len(first)))
 
     def skip(self, length: int) -> None:
-        """Pass over exactly ``length`` bytes; ``ShortRead`` if the stream ends before."""
+        """Pass over exactly ``length`` bytes without copying them; ``ShortRead`` if the stream ends before."""
+        left = length
+        while left:
+            step = self.skip_some(left)
+            if not step:
+                raise ShortRead(f"the stream ends {left} bytes before the {length} that should follow")
+            left -= step
+
+    def part(self, length: int) -> Stream:
+        """A stream of the next ``length`` bytes; it must be drained before this one is read on."""
+        return Stream(self._exactly(length), length)
+
+    def _exactly(self, length: int) -> Iterator[bytes]:
         left = length
         while left:
             chunk = self.chunk(min(left, PIECE))
             if not chunk:
                 raise ShortRead(f"the stream ends {left} bytes before the {length} that should follow")
             left -= len(chunk)
+            yield chunk
 
     def rest(self) -> Iterator[bytes]:
         """Yield everything that is left."""
         while chunk := self.chunk():
             yield chunk
 
+    def drain(self) -> int:
+        """Read to the end and return the stream's whole length, so that checks at the end are made."""
+        while self.skip_some(PIECE):
+            pass
+        return self.offset
+
     def unread(self, data: bytes) -> None:
         """Put back bytes that were taken last."""
-        self._ahead = data + self._ahead
-        self.offset -= len(data)
+        if data:
+            self._buffer, self._at = data + self._buffer[self._at :], 0
+            self.offset -= len(data)
 
-    def drain(self) -> int:
-        """Read to the end and return how many bytes there were, so that checks at the end are made."""
-        return sum(len(chunk) for chunk in self.rest())
 
-    def part(self, length: int) -> Stream:
-        """A stream of the next ``length`` bytes; it must be drained before this one is read on."""
-        return Stream(self._part(length), length)
+def read_ahead(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The same chunks, each made in another thread while the one before it is being looked at."""
+    from concurrent.futures import ThreadPoolExecutor
 
-    def _part(self, length: int) -> Iterator[bytes]:
-        left = length
-        while left:
-            chunk = self.chunk(min(left, PIECE))
-            if not chunk:
-                raise ShortRead(f"the stream ends {left} bytes before the {length} that should follow")
-            left -= len(chunk)
+    with ThreadPoolExecutor(1) as pool:
+        pending = deque(pool.submit(next, chunks, b"") for _ in range(_AHEAD))
+        while chunk := pending.popleft().result():
+            pending.append(pool.submit(next, chunks, b""))
             yield chunk
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError
@@ -23,6 +22,8 @@ def digest_of(path: Path) -> str:
     with its type bits, the digest that of the content, or of the target's name for a symbolic link. Special
     files have the digest of nothing.
     """
+    from concurrent.futures import ThreadPoolExecutor  # not needed for a file, and slow to import
+
     if not path.is_dir():
         return file_digest(path)
     entries = sorted(list_tree(path), key=lambda entry: entry.name)

@@ -10,14 +10,15 @@ from pipeline.formats.elf import read_elf
 from pipeline.formats.facts import BareImage, Codec, CubinFacts, EntryFacts, EntryKind, FatbinFacts
 from pipeline.formats.host import read_host
 from pipeline.formats.ptx import PtxFacts, read_ptx
-from pipeline.formats.recognize import Kind
+from pipeline.formats.stream import Stream
 from pipeline.model.arch import ArchSuffix
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from pipeline.binary import View
     from pipeline.formats.device import Container, Flaw
+    from pipeline.formats.fatbin import ContainerReader
     from pipeline.inventory.ledger import Ledger
     from pipeline.model.arch import TargetArch
     from pipeline.model.paths import MemberPath
@@ -26,17 +27,17 @@ _SUFFIX_FLAG = {ArchSuffix.NONE: 0, ArchSuffix.SPECIFIC: 0x100000, ArchSuffix.FA
 _PTX_DIRECTIVES = 64 << 10
 
 
-def visit_elf(view: View, path: MemberPath, ledger: Ledger) -> None:
+def visit_elf(view: View, path: MemberPath, ledger: Ledger, reader: ContainerReader) -> None:
     """Note a host ELF file and the containers in it; ``FormatError`` when its tables cannot be read."""
     image = read_elf(view, ledger.budgets)
     wrappers = device.wrapper_versions(image)
-    found = _note_containers(device.containers(image, ledger.reader), path, ledger, wrappers)
+    found = _note_containers(device.containers(image, reader), path, ledger, wrappers)
     ledger.elves.append(read_host(image, path, has_device_code=found > 0, budgets=ledger.budgets))
 
 
-def visit_fatbin(view: View, path: MemberPath, ledger: Ledger) -> None:
+def visit_fatbin(view: View, path: MemberPath, ledger: Ledger, reader: ContainerReader) -> None:
     """Note the containers of a bare fatbin file."""
-    _note_containers(device.read_run(view, "", (0, view.size), ledger.reader), path, ledger, {})
+    _note_containers(device.read_run(view, "", (0, view.size), reader), path, ledger, {})
 
 
 def _note_containers(
@@ -76,15 +77,20 @@ def visit_cubin(view: View, path: MemberPath, ledger: Ledger) -> None:
     ledger.bare.append(BareImage(path, _bare(EntryKind.CUBIN, facts.arch, view.size, facts)))
 
 
-def visit_ptx(view: View, path: MemberPath, ledger: Ledger) -> None:
+def visit_ptx(content: View | Stream, path: MemberPath, ledger: Ledger) -> None:
     """Note a PTX file."""
-    facts = read_ptx(view.head(_PTX_DIRECTIVES))
-    ledger.bare.append(BareImage(path, _bare(EntryKind.PTX, facts.target, view.size, facts)))
+    head = content.peek(_PTX_DIRECTIVES) if isinstance(content, Stream) else content.head(_PTX_DIRECTIVES)
+    facts = read_ptx(head)
+    ledger.bare.append(BareImage(path, _bare(EntryKind.PTX, facts.target, _size(content), facts)))
 
 
-def visit_unlinked(kind: EntryKind, view: View, path: MemberPath, ledger: Ledger) -> None:
+def visit_unlinked(kind: EntryKind, content: View | Stream, path: MemberPath, ledger: Ledger) -> None:
     """Note an LTO-IR or Tile IR file; neither says outside a container what it is for."""
-    ledger.bare.append(BareImage(path, _bare(kind, None, view.size, None)))
+    ledger.bare.append(BareImage(path, _bare(kind, None, _size(content), None)))
+
+
+def _size(content: View | Stream) -> int:
+    return content.drain() if isinstance(content, Stream) else content.size
 
 
 def _bare(kind: EntryKind, arch: TargetArch | None, size: int, facts: CubinFacts | PtxFacts | None) -> EntryFacts:
@@ -108,21 +114,3 @@ def _bare(kind: EntryKind, arch: TargetArch | None, size: int, facts: CubinFacts
         identifier="",
         cubin=cubin,
     )
-
-
-def _visit_lto(view: View, path: MemberPath, ledger: Ledger) -> None:
-    visit_unlinked(EntryKind.LTO_IR, view, path, ledger)
-
-
-def _visit_tile(view: View, path: MemberPath, ledger: Ledger) -> None:
-    visit_unlinked(EntryKind.TILE_IR, view, path, ledger)
-
-
-VISITORS: dict[Kind, Callable[[View, MemberPath, Ledger], None]] = {
-    Kind.ELF: visit_elf,
-    Kind.CUBIN: visit_cubin,
-    Kind.FATBIN: visit_fatbin,
-    Kind.PTX: visit_ptx,
-    Kind.LTO_IR: _visit_lto,
-    Kind.TILE_IR: _visit_tile,
-}

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from pipeline.formats.facts import Damage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pipeline.formats.budgets import Budgets
     from pipeline.formats.facts import BareImage, ElfFacts, FatbinFacts, Opaque
     from pipeline.formats.fatbin import ContainerReader
@@ -44,6 +46,30 @@ class Ledger:
     def file(self, path: MemberPath, size: int) -> None:
         """Note a regular file and its size in bytes."""
         self.files[str(path)] = size
+
+    def beside(self) -> Ledger:
+        """An empty ledger for another thread, to be absorbed when it is done."""
+        return Ledger(self.budgets, self.reader, self.deep)
+
+    def absorb(self, other: Ledger) -> None:
+        """Take over what another ledger holds."""
+        self.members += other.members
+        self.elves += other.elves
+        self.fatbins += other.fatbins
+        self.bare += other.bare
+        self.opaque += other.opaque
+        for damage in other.damages:
+            self.damage(damage.path, damage.what)
+        self.links |= other.links
+        self.files |= other.files
+
+    def sort(self, rank: Callable[[MemberPath], int]) -> None:
+        """Bring all facts into the order that ``rank`` gives their paths; equal ones stay as they are."""
+        self.elves.sort(key=lambda fact: rank(fact.path))
+        self.fatbins.sort(key=lambda fact: rank(fact.path))
+        self.bare.sort(key=lambda fact: rank(fact.path))
+        self.opaque.sort(key=lambda fact: rank(fact.path))
+        self.damages.sort(key=lambda fact: rank(fact.path))
 
     @property
     def full(self) -> bool:

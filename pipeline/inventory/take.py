@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from pipeline.binary import open_view
@@ -40,10 +39,12 @@ def take_inventory(
     other threads meanwhile, unless ``sha256`` gives one that is known. What is corrupt or hostile is in ``damage``;
     ``UsageError`` when there is no such path, ``InfrastructureError`` when it cannot be read.
     """
+    from concurrent.futures import ThreadPoolExecutor  # not needed by every command, and slow to import
+
     if not path.exists():
         raise UsageError(f"{path} does not exist")
     inspect = Examination(budgets) if deep else Glance(budgets)
-    ledger = Ledger(budgets, ContainerReader(EntryNames(), inspect, budgets), deep)
+    ledger = Ledger(budgets, ContainerReader(EntryNames(budgets.all_entries), inspect, budgets), deep)
     report = progress or _silent
     with ThreadPoolExecutor(1) as pool:
         digest = None if sha256 else pool.submit(digest_of, path)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from pipeline.binary import BufferView, FormatError, View
 from pipeline.formats import ar, compression, elf, pkzip, tar
-from pipeline.formats.facts import Opaque
+from pipeline.formats.facts import EntryKind, Opaque
 from pipeline.formats.recognize import HEAD, Kind, recognize
+from pipeline.formats.sieve import sift
 from pipeline.formats.stream import Stream, stream_of
 from pipeline.formats.tar import TarKind
 from pipeline.inventory import images
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 _WHEEL = re.compile(r"[^/]+\.dist-info/WHEEL")
 _IMAGE_LAYER = re.compile(r"(?:.*/)?(?:layer\.tar|blobs/sha256/[0-9a-f]{64})")
 _CONTENT = "content"
+_LARGE = 4 << 20
+_UNLINKED = {Kind.LTO_IR: EntryKind.LTO_IR, Kind.TILE_IR: EntryKind.TILE_IR}
+_IMAGES = {Kind.ELF, Kind.CUBIN, Kind.FATBIN, Kind.PTX, *_UNLINKED}
+_ARCHIVES = {Kind.AR, Kind.DEB, Kind.TAR, Kind.ZIP, Kind.COMPRESSED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +66,44 @@ class Walk:
     def _visit(self, content: View | Stream, path: MemberPath) -> str:
         head = content.head(HEAD) if isinstance(content, View) else content.peek(HEAD)
         kind = recognize(head)
-        if kind in {Kind.AR, Kind.DEB, Kind.TAR, Kind.ZIP, Kind.COMPRESSED}:
+        if kind in _ARCHIVES:
             return self._enter(kind, content, path)
-        if kind in images.VISITORS:
-            images.VISITORS[kind](self._whole(content), path, self.ledger)
+        if kind in _IMAGES:
+            self._image(kind, content, path)
             return kind.value
         size = content.size if isinstance(content, View) else content.drain()
         what = elf.foreign(head) if kind is Kind.FOREIGN_ELF else None
         self.ledger.opaque.append(Opaque(path, what or kind.value, size))
         return kind.value
 
+    def _image(self, kind: Kind, content: View | Stream, path: MemberPath) -> None:
+        """Give an ELF file or device code to its reader, through the sieve when it is a stream too large to hold."""
+        ledger, reader = self.ledger, self.ledger.reader
+        if kind in {Kind.ELF, Kind.FATBIN} and isinstance(content, Stream) and not self._fits(content):
+            content, recalled = sift(content, reader)
+            reader = replace(reader, inspect=recalled)
+        match kind:
+            case Kind.ELF:
+                images.visit_elf(self._whole(content), path, ledger, reader)
+            case Kind.FATBIN:
+                images.visit_fatbin(self._whole(content), path, ledger, reader)
+            case Kind.CUBIN:
+                images.visit_cubin(self._whole(content), path, ledger)
+            case Kind.PTX:
+                images.visit_ptx(content, path, ledger)
+            case _:
+                images.visit_unlinked(_UNLINKED[kind], content, path, ledger)
+
+    def _fits(self, content: Stream) -> bool:
+        limit = self.ledger.budgets.buffered
+        return len(content.peek(limit + 1)) <= limit if content.size is None else content.size <= limit
+
     def _whole(self, content: View | Stream) -> View:
+        """A stream's bytes as a view; ``FormatError`` when they are more than may be held."""
         if isinstance(content, View):
             return content
+        if not self._fits(content):
+            raise FormatError(f"more than {self.ledger.budgets.buffered} bytes that cannot be read in one pass")
         return BufferView(b"".join(content.rest()))
 
     def _enter(self, kind: Kind, content: View | Stream, path: MemberPath) -> str:
@@ -135,13 +165,43 @@ class Walk:
 
     def enter_zip(self, view: View, path: MemberPath) -> str:
         """Walk a zip archive's members in the order they lie in the file."""
-        members = pkzip.read_directory(view, self.ledger.budgets)
+        members = sorted(pkzip.read_directory(view, self.ledger.budgets), key=lambda row: row.header_at)
         names = _Names()
-        for member in sorted(members, key=lambda row: row.header_at):
-            for name in names.admit(member.name, path, self.ledger, directory=member.is_directory):
-                if not member.is_directory:
-                    self._zip_member(view, member, name, path.child(name))
+        admitted = {
+            name: member
+            for member in members
+            for name in names.admit(member.name, path, self.ledger, directory=member.is_directory)
+            if not member.is_directory
+        }
+        self._zip_lanes(view, admitted, path)
         return "whl" if any(_WHEEL.fullmatch(member.name) for member in members) else Kind.ZIP.value
+
+    def _zip_lanes(self, view: View, members: dict[str, ZipMember], path: MemberPath) -> None:
+        """Walk large members in a second thread: unpacking leaves the interpreter free for the many small ones."""
+        large = {name: member for name, member in members.items() if member.packed > _LARGE}
+        if not large or len(large) == len(members):
+            self.zip_members(view, members, path)
+            return
+        from concurrent.futures import ThreadPoolExecutor
+
+        small = {name: member for name, member in members.items() if name not in large}
+        beside = self.ledger.beside()
+        with ThreadPoolExecutor(1) as pool:
+            lane = pool.submit(replace(self, ledger=beside).zip_members, view, large, path)
+            self.zip_members(view, small, path)
+            lane.result()
+        self._merge(beside, path, {name: index for index, name in enumerate(members)})
+
+    def _merge(self, beside: Ledger, path: MemberPath, order: dict[str, int]) -> None:
+        depth = len(path.parts)
+        last = len(order)
+        self.ledger.absorb(beside)
+        self.ledger.sort(lambda fact: order.get(fact.parts[depth], last) if fact.parts[:depth] == path.parts else -1)
+
+    def zip_members(self, view: View, members: dict[str, ZipMember], path: MemberPath) -> None:
+        """Walk these members in their order."""
+        for name, member in members.items():
+            self._zip_member(view, member, name, path.child(name))
 
     def _zip_member(self, view: View, member: ZipMember, name: str, place: MemberPath) -> None:
         try:
