@@ -70,7 +70,8 @@ class Unit:
     """Containers of one library that the driver cannot tell apart: one translation unit each, as a rule.
 
     ``library`` is the member the containers lie in; ``path`` the first container. ``bare`` marks a cubin or PTX
-    file; ``count`` how many containers the unit stands for; ``entries`` how many entries each has.
+    file; ``count`` how many containers the unit stands for, ``paths`` all of them; ``entries`` how many entries each
+    has.
     """
 
     library: MemberPath
@@ -78,6 +79,7 @@ class Unit:
     images: tuple[Image, ...]
     bare: bool = False
     count: int = 1
+    paths: tuple[MemberPath, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def entries(self) -> int:
@@ -150,7 +152,8 @@ class _Census:
 
     def units(self) -> Units:
         loaded = (
-            Unit(library, paths[0], images, bare, len(paths)) for (library, images, bare), paths in self.found.items()
+            Unit(library, paths[0], images, bare, len(paths), tuple(paths))
+            for (library, images, bare), paths in self.found.items()
         )
         return Units(tuple(loaded), self.empty, self.stubs, self.relocatable, self.foreign)
 
