@@ -80,9 +80,9 @@ class Record:
 
     @property
     def wanted(self) -> str:
-        """``a source: {git: …}``."""
+        """``{git: …} (a source)``."""
         names = [key.name for key in self.keys if key.required] or [self.keys[0].name]
-        return f"{self.what}: {{{', '.join(f'{name}: …' for name in names)}}}"
+        return f"{{{', '.join(f'{name}: …' for name in names)}}} ({self.what})"
 
     def json_schema(self) -> Json:
         """A closed object."""
@@ -129,8 +129,8 @@ class Named:
 
     @property
     def wanted(self) -> str:
-        """``sources by name: {NAME: …}``."""
-        return f"{self.what} by name: {{NAME: {self.item.wanted}}}"
+        """``{NAME: …} (sources by name)``."""
+        return f"{{NAME: …}} ({self.what} by name)"
 
     def json_schema(self) -> Json:
         """An open object whose names have a pattern."""

@@ -170,5 +170,5 @@ def test_a_waiver_reaches_its_lane(tmp_path: Path) -> None:
 
 def test_a_root_that_is_no_mapping_is_one_mistake(tmp_path: Path) -> None:
     assert mistakes(tmp_path, "- a\n") == [
-        "matrix.yaml:1:1: found a list; write matrix.yaml: {version: …, bundle: …, sources: …, smoke: …, matrix: …}"
+        "matrix.yaml:1:1: found a list; write {version: …, bundle: …, sources: …, smoke: …, matrix: …} (matrix.yaml)"
     ]
