@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,9 +60,19 @@ class Questions:
             with self._session.get(
                 self._base_url + path, timeout=_TIMEOUT, stream=True, allow_redirects=False
             ) as response:
-                return Answer(response.status_code, next(response.iter_content(_BODY_LIMIT), b""))
+                return Answer(response.status_code, _body(response))
         except self._unreachable:
             return None
+
+
+def _body(response: requests.Response) -> bytes:
+    """All of a small body, however it is cut; what came so far of one that is large or does not end."""
+    body, deadline = b"", time.monotonic() + _TIMEOUT
+    for piece in response.iter_content(1 << 16):
+        body += piece
+        if len(body) > _BODY_LIMIT or time.monotonic() > deadline:
+            break
+    return body
 
 
 def shortened(body: bytes | str) -> str:

@@ -27,8 +27,13 @@ def wait_until_ready(server: Server, questions: Questions, model_name: str, time
 
     ``CheckFailed`` when it dies, hangs, or serves something else.
     """
-    healthy_at = _wait_until_healthy(server, questions, timeout)
-    confirm_model(questions, model_name)
+    deadline = time.monotonic() + timeout
+    healthy_at = _wait_until_healthy(server, questions, deadline, timeout)
+    while not serves_model(questions, model_name):
+        if time.monotonic() > deadline:
+            raise CheckFailed(Fault.HANGS_BEFORE_READY, f"healthy, but says no more after {timeout:g} s")
+        _confirm_alive(server)
+        time.sleep(_LONGEST_PAUSE)
     _confirm_alive(server)
     return healthy_at
 
@@ -45,8 +50,7 @@ def ended(status: int) -> str:
         return f"was killed by signal {-status}"
 
 
-def _wait_until_healthy(server: Server, questions: Questions, timeout: float) -> float:
-    deadline = time.monotonic() + timeout
+def _wait_until_healthy(server: Server, questions: Questions, deadline: float, timeout: float) -> float:
     pause, last = _FIRST_PAUSE, "nobody listened at the port it was given"
     while True:
         _confirm_alive(server)
@@ -78,15 +82,20 @@ def _confirm_alive(server: Server) -> None:
     raise CheckFailed(Fault.DIES_AT_LOAD, f"the server {ended(status)} before it was ready")
 
 
-def confirm_model(questions: Questions, model_name: str) -> None:
-    """``CheckFailed`` unless ``/v1/models`` or ``/props`` names the file ``model_name`` (without its suffix)."""
+def serves_model(questions: Questions, model_name: str) -> bool:
+    """Whether ``/v1/models`` or ``/props`` names the file ``model_name`` (without its suffix).
+
+    ``False`` while neither answers; ``CheckFailed`` when they name another model or none.
+    """
     named: list[str] = []
-    for path in ("/v1/models", "/props"):
-        answer = questions.get(path)
+    answers = {path: questions.get(path) for path in ("/v1/models", "/props")}
+    for path, answer in answers.items():
         if answer is not None and answer.status == 200:
             named += _names_in(answer.json(path))
-            if any(model_name in name for name in named):
-                return
+    if any(model_name in name for name in named):
+        return True
+    if None in answers.values():
+        return False
     if named:
         raise CheckFailed(Fault.WRONG_MODEL, f"serves {named[0]!r}, not the model that it was given")
     raise CheckFailed(Fault.NO_MODEL, "healthy, but neither /v1/models nor /props names a model: a router?")

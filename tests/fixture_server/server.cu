@@ -29,7 +29,7 @@
     "hang-load", "exit-load", "abort-load", "segv-load", "exit-token", "abort-token", "segv-token", "exit-after-token", \
         "non-json", "wrong-shape", "wrong-token", "zero-tokens", "two-tokens", "no-usage", "bad-finish", "error-token", \
         "slow", "drip", "drop", "hang-up", "router", "wrong-model", "rubbish-models", "no-health", "other-port",        \
-        "ignore-sigterm", "leave-child", "leave-daemon", "leave-socket", "unchecked-launch"
+        "chunked", "mute", "ignore-sigterm", "leave-child", "leave-daemon", "leave-socket", "unchecked-launch"
 
 struct Options {
     std::string model, host = "127.0.0.1", device;
@@ -271,7 +271,13 @@ static void send_all(int peer, const std::string &text) {
 static void answer(int peer, int status, const std::string &body, const char *type = "application/json") {
     std::ostringstream head;
     head << "HTTP/1.1 " << status << (status == 200 ? " OK" : " Error") << "\r\nContent-Type: " << type
-         << "\r\nContent-Length: " << body.size() << "\r\nConnection: close\r\n\r\n";
+         << "\r\nConnection: close\r\n";
+    if (fails("chunked")) {  // no failure: a healthy server may cut its answers as it likes
+        head << "Transfer-Encoding: chunked\r\n\r\n";
+        for (char byte : body) head << "1\r\n" << byte << "\r\n";
+        return send_all(peer, head.str() + "0\r\n\r\n");
+    }
+    head << "Content-Length: " << body.size() << "\r\n\r\n";
     send_all(peer, head.str() + body);
 }
 
@@ -321,6 +327,8 @@ static void respond(int peer, const std::string &request) {
     bool router = options.model.empty();
     if (fails("no-health") && request.find(" /health ") != std::string::npos) return answer(peer, 404, "{}");
     if (!ready && !router) return answer(peer, 503, error_body(503, "Loading model", "unavailable_error"));
+    if (fails("mute") && request.find(" /health ") == std::string::npos)
+        for (;;) sleep_for(60);
     std::string model = router ? "" : "{\"id\":" + quoted(alias) + ",\"object\":\"model\",\"owned_by\":\"fixture\"}";
     if (request.rfind("GET /health ", 0) == 0 || request.rfind("GET /v1/health ", 0) == 0)
         return answer(peer, 200, "{\"status\":\"ok\"}");

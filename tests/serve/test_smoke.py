@@ -46,6 +46,10 @@ def test_a_server_without_health_but_with_models_passes(smoked: SmokeFixture) ->
     assert smoked("no-health").verdict is Verdict.PASS
 
 
+def test_answers_in_pieces_are_read_whole(smoked: SmokeFixture) -> None:
+    assert smoked("chunked").verdict is Verdict.PASS
+
+
 @dataclass(frozen=True)
 class Way:
     """One way to fail: the words, the check and the fault that must name it, and words of the reason."""
@@ -60,6 +64,7 @@ class Way:
 WAYS = (
     Way("hang-load", CheckId.READY, Fault.HANGS_BEFORE_READY, "/health answered 503", {"ready_timeout": 0.4}),
     Way("other-port", CheckId.READY, Fault.HANGS_BEFORE_READY, "nobody listened", {"ready_timeout": 0.4}),
+    Way("mute", CheckId.READY, Fault.HANGS_BEFORE_READY, "healthy, but says no more", {"ready_timeout": 0.4}),
     Way("exit-load", CheckId.READY, Fault.DIES_AT_LOAD, "ended with status 1"),
     Way("abort-load", CheckId.READY, Fault.DIES_AT_LOAD, "killed by SIGABRT"),
     Way("segv-load", CheckId.READY, Fault.DIES_AT_LOAD, "killed by SIGSEGV"),
