@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from pipeline.formats.budgets import Budgets
     from pipeline.formats.decoders import Decoder
 
-_LOCAL, _CENTRAL, _END = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06"
-_END64, _LOCATOR64 = b"PK\x06\x06", b"PK\x06\x07"
-_LOCAL_HEADER = struct.Struct("<4sHHHHHIIIHH")
+LOCAL_MAGIC, CENTRAL_MAGIC, END_MAGIC = b"PK\x03\x04", b"PK\x01\x02", b"PK\x05\x06"
+END64_MAGIC, _LOCATOR_MAGIC = b"PK\x06\x06", b"PK\x06\x07"
+LOCAL_HEADER = struct.Struct("<4sHHHHHIIIHH")
 _CENTRAL_HEADER = struct.Struct("<4sBBHHHHHIIIHHHHHII")
 _END_RECORD = struct.Struct("<4sHHHHIIH")
 _END64_RECORD = struct.Struct("<4sQHHIIQQQQ")
 _LOCATOR_RECORD = struct.Struct("<4sIQI")
 _LONGEST_END = _END_RECORD.size + 0xFFFF
-_ENCRYPTED, _UTF8 = 0x1, 0x800
+_ENCRYPTED = 0x1
 _EXTRA_ZIP64 = 1
 _UNIX = 3
 _AT_ONCE = 1 << 20
@@ -76,25 +76,38 @@ class ZipMember:
 
 def is_zip(head: bytes) -> bool:
     """Whether a zip archive starts here (an empty one has only its end)."""
-    return head.startswith((_LOCAL, _END))
+    return head.startswith((LOCAL_MAGIC, END_MAGIC))
 
 
 def read_directory(view: View, budgets: Budgets) -> tuple[ZipMember, ...]:
     """Read the central directory; ``FormatError`` where it is damaged, incomplete or describes overlapping members."""
-    count, at, end = _find_directory(view)
-    if count > budgets.members:
-        raise FormatError(f"{count} members, more than {budgets.members}")
-    data = view.read(at, end - at)
-    members = tuple(_rows(data, count))
-    _check_layout(members, at)
+    return read_tail(view, 0, budgets)
+
+
+def read_tail(view: View, start: int, budgets: Budgets) -> tuple[ZipMember, ...]:
+    """The same where ``view`` is only the end of an archive, from its byte ``start`` on."""
+    end = _find_directory(view, start)
+    if end.count > budgets.members:
+        raise FormatError(f"{end.count} members, more than {budgets.members}")
+    data = view.read(end.start - start, end.end - end.start)
+    members = tuple(_rows(data, end.count))
+    _check_layout(members, end.start)
     return members
 
 
-def _find_directory(view: View) -> tuple[int, int, int]:
-    """Number of members, start and end of the directory."""
+@dataclass(frozen=True, slots=True)
+class _Directory:
+    """Where the central directory lies in the archive, and how many members it lists."""
+
+    count: int
+    start: int
+    end: int
+
+
+def _find_directory(view: View, start: int) -> _Directory:
     tail_at = max(view.size - _LONGEST_END, 0)
     tail = view.read(tail_at, view.size - tail_at)
-    found = tail.rfind(_END)
+    found = tail.rfind(END_MAGIC)
     if found < 0 or found + _END_RECORD.size > len(tail):
         raise FormatError("a zip archive without its central directory")
     _, disk, first_disk, _, count, size, at, comment = _END_RECORD.unpack_from(tail, found)
@@ -102,22 +115,22 @@ def _find_directory(view: View) -> tuple[int, int, int]:
     if found + _END_RECORD.size + comment != len(tail):
         raise FormatError("bytes that do not belong there follow the zip archive")
     if 0xFFFFFFFF in {size, at} or 0xFFFF in {count, disk}:
-        return _find_directory64(view, end)
-    if disk or first_disk or at + size != end:
+        return _find_directory64(view, start, end)
+    if disk or first_disk or at + size != start + end:
         raise FormatError("the central directory is not where the end record puts it")
-    return count, at, end
+    return _Directory(count, at, start + end)
 
 
-def _find_directory64(view: View, end: int) -> tuple[int, int, int]:
+def _find_directory64(view: View, start: int, end: int) -> _Directory:
     locator_at = end - _LOCATOR_RECORD.size
     magic, _, record_at, _ = _LOCATOR_RECORD.unpack(view.read(locator_at, _LOCATOR_RECORD.size))
-    if magic != _LOCATOR64:
+    if magic != _LOCATOR_MAGIC:
         raise FormatError("a zip64 archive without its locator")
-    record = _END64_RECORD.unpack(view.read(record_at, _END64_RECORD.size))
+    record = _END64_RECORD.unpack(view.read(record_at - start, _END64_RECORD.size))
     magic, disk, count, size, at = record[0], record[4], record[7], record[8], record[9]
-    if magic != _END64 or disk or at + size != record_at or record_at + _END64_RECORD.size > locator_at:
+    if magic != END64_MAGIC or disk or at + size != record_at or record_at + _END64_RECORD.size > start + locator_at:
         raise FormatError("the zip64 end record is damaged")
-    return count, at, record_at
+    return _Directory(count, at, record_at)
 
 
 def _rows(data: bytes, count: int) -> Iterator[ZipMember]:
@@ -126,7 +139,7 @@ def _rows(data: bytes, count: int) -> Iterator[ZipMember]:
         if at + _CENTRAL_HEADER.size > len(data):
             raise FormatError("the central directory is cut short")
         row = _CENTRAL_HEADER.unpack_from(data, at)
-        if row[0] != _CENTRAL:
+        if row[0] != CENTRAL_MAGIC:
             raise FormatError("a damaged row of the central directory")
         name_at = at + _CENTRAL_HEADER.size
         extra_at = name_at + row[11]
@@ -140,17 +153,17 @@ def _rows(data: bytes, count: int) -> Iterator[ZipMember]:
 
 def _member(row: tuple[int, ...], name: bytes, extra: bytes) -> ZipMember:
     system, flags, method, crc, packed, size = row[2], row[4], row[5], row[8], row[9], row[10]
-    size, packed, header_at = _zip64(extra, size, packed, row[17])
+    size, packed, header_at = widened(extra, size, packed, row[17])
     mode = row[16] >> 16 if system == _UNIX else 0
-    return ZipMember(member_name(name, flags), flags, method, crc, packed, size, header_at, mode)
+    return ZipMember(member_name(name), flags, method, crc, packed, size, header_at, mode)
 
 
-def member_name(name: bytes, flags: int) -> str:
-    """Decode a name; what is neither UTF-8 nor was meant to be is kept byte by byte."""
-    return name.decode("utf-8", "surrogateescape") if flags & _UTF8 or not name.isascii() else name.decode("ascii")
+def member_name(name: bytes) -> str:
+    """Decode a name; what is not UTF-8 is kept byte by byte."""
+    return name.decode("utf-8", "surrogateescape")
 
 
-def _zip64(extra: bytes, size: int, packed: int, header_at: int) -> tuple[int, int, int]:
+def widened(extra: bytes, size: int, packed: int, header_at: int) -> tuple[int, int, int]:
     """Replace the 32-bit fields that are all ones by the 64-bit ones of the zip64 extra field, in their order."""
     wide = _extra_field(extra, _EXTRA_ZIP64)
     values = [size, packed, header_at]
@@ -181,7 +194,7 @@ def _check_layout(members: tuple[ZipMember, ...], directory_at: int) -> None:
         if member.header_at < past:
             raise FormatError(f"zip members overlap at offset {member.header_at:#x}")
         past = (
-            member.header_at + _LOCAL_HEADER.size + len(member.name.encode("utf-8", "surrogateescape")) + member.packed
+            member.header_at + LOCAL_HEADER.size + len(member.name.encode("utf-8", "surrogateescape")) + member.packed
         )
     if past > directory_at:
         raise FormatError("a zip member reaches into the central directory")
@@ -194,13 +207,13 @@ def open_member(view: View, member: ZipMember, budgets: Budgets) -> View | Strea
         if member.packed != member.size:
             raise FormatError("a stored zip member with two sizes")
         return view.window(start, member.size)
-    make = _decoder_of(member)
+    make = decoder_of(member)
     if max(member.packed, member.size) <= _AT_ONCE:
         return BufferView(_unpacked(view.read(start, member.packed), make(), member))
     source = stream_of(view.window(start, member.packed))
     chunks = guarded(decoded(source, make()), source, budgets)
-    checked = _checked(chunks, member.size, member.crc)
-    return Stream(read_ahead(checked) if worth_a_thread(source) else checked, member.size)
+    content = checked(chunks, member)
+    return Stream(read_ahead(content) if worth_a_thread(source) else content, member.size)
 
 
 def _unpacked(packed: bytes, decoder: Decoder, member: ZipMember) -> bytes:
@@ -217,22 +230,23 @@ def _unpacked(packed: bytes, decoder: Decoder, member: ZipMember) -> bytes:
 
 
 def _content_at(view: View, member: ZipMember) -> int:
-    expected = _LOCAL_HEADER.size + len(member.name.encode("utf-8", "surrogateescape"))
+    expected = LOCAL_HEADER.size + len(member.name.encode("utf-8", "surrogateescape"))
     head = view.read(member.header_at, expected)
-    header = _LOCAL_HEADER.unpack_from(head)
+    header = LOCAL_HEADER.unpack_from(head)
     name_size, extra_size = header[9], header[10]
-    name = head[_LOCAL_HEADER.size :]
+    name = head[LOCAL_HEADER.size :]
     if (
-        header[0] != _LOCAL
+        header[0] != LOCAL_MAGIC
         or header[3] != member.method
         or name_size != len(name)
-        or member_name(name, header[2]) != member.name
+        or member_name(name) != member.name
     ):
         raise FormatError("a zip member's local header and the central directory disagree")
-    return int(member.header_at + _LOCAL_HEADER.size + name_size + extra_size)
+    return int(member.header_at + LOCAL_HEADER.size + name_size + extra_size)
 
 
-def _decoder_of(member: ZipMember) -> Callable[[], Decoder]:
+def decoder_of(member: ZipMember) -> Callable[[], Decoder]:
+    """What makes the decompressor for this member; ``FormatError`` when it is encrypted or of a method unknown here."""
     if member.flags & _ENCRYPTED:
         raise FormatError("an encrypted zip member")
     known = {
@@ -247,9 +261,10 @@ def _decoder_of(member: ZipMember) -> Callable[[], Decoder]:
     return make
 
 
-def _checked(chunks: Iterator[bytes], size: int, crc: int) -> Iterator[bytes]:
+def checked(chunks: Iterator[bytes], member: ZipMember) -> Iterator[bytes]:
     """Pass the content on and compare its size and checksum with what the directory says."""
     add, seen, value = decoders.crc32(), 0, 0
+    size = member.size
     for chunk in chunks:
         seen += len(chunk)
         if seen > size:
@@ -258,5 +273,5 @@ def _checked(chunks: Iterator[bytes], size: int, crc: int) -> Iterator[bytes]:
         yield chunk
     if seen != size:
         raise FormatError(f"a zip member unpacks to {seen} bytes instead of {size}")
-    if value != crc:
+    if value != member.crc:
         raise FormatError(_WRONG_CHECKSUM)

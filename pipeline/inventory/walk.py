@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pipeline.binary import BufferView, FormatError, View
 from pipeline.formats import ar, compression, elf, pkzip, tar
 from pipeline.formats.facts import EntryKind, Opaque
+from pipeline.formats.pkzip_stream import ZipStream
 from pipeline.formats.recognize import HEAD, Kind, recognize
 from pipeline.formats.sieve import sift
 from pipeline.formats.stream import Stream, stream_of
@@ -18,7 +19,7 @@ from pipeline.inventory import images
 from pipeline.inventory.names import leads_out, relative
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pipeline.formats.pkzip import ZipMember
     from pipeline.inventory.ledger import Ledger
@@ -115,7 +116,7 @@ class Walk:
             case Kind.TAR:
                 inside.enter_tar(source, path)
             case Kind.ZIP:
-                return inside.enter_zip(self._whole(content), path)
+                return inside.enter_zip(content, path)
             case Kind.COMPRESSED:
                 return inside.enter_compressed(source, path)
             case _:
@@ -163,8 +164,11 @@ class Walk:
         if leads_out(name, target, rooted=self.rooted):
             self.ledger.damage(place, f"a symbolic link that leads out of the archive, to {target[:200]!r}")
 
-    def enter_zip(self, view: View, path: MemberPath) -> str:
+    def enter_zip(self, content: View | Stream, path: MemberPath) -> str:
         """Walk a zip archive's members in the order they lie in the file."""
+        if isinstance(content, Stream) and not self._fits(content):
+            return self._zip_stream(content, path)
+        view = self._whole(content)
         members = sorted(pkzip.read_directory(view, self.ledger.budgets), key=lambda row: row.header_at)
         names = _Names()
         admitted = {
@@ -174,7 +178,22 @@ class Walk:
             if not member.is_directory
         }
         self._zip_lanes(view, admitted, path)
-        return "whl" if any(_WHEEL.fullmatch(member.name) for member in members) else Kind.ZIP.value
+        return _zip_format(members)
+
+    def _zip_stream(self, source: Stream, path: MemberPath) -> str:
+        """Walk a zip archive too large to hold; only its end tells which members were links or worse."""
+        archive, names = ZipStream(source, self.ledger.budgets), _Names()
+        for member in archive.members():
+            for name in names.admit(member.name, path, self.ledger, directory=member.name.endswith("/")):
+                if not member.name.endswith("/"):
+                    self.visit_file(member.content, path.child(name))
+        rows = archive.directory()
+        for row in rows:
+            if row.is_symlink or row.is_special:
+                self.ledger.damage(
+                    path.child(row.name), "a link or special file in a zip archive inside another archive"
+                )
+        return _zip_format(rows)
 
     def _zip_lanes(self, view: View, members: dict[str, ZipMember], path: MemberPath) -> None:
         """Walk large members in a second thread: unpacking leaves the interpreter free for the many small ones."""
@@ -242,6 +261,10 @@ class _Names:
         if not directory:
             self.seen.add(name)
         yield name
+
+
+def _zip_format(members: Iterable[ZipMember]) -> str:
+    return "whl" if any(_WHEEL.fullmatch(member.name) for member in members) else Kind.ZIP.value
 
 
 def _target(content: View | Stream) -> str:
