@@ -153,6 +153,7 @@ def _new_file(place: Path) -> Iterator[IO[bytes]]:
         try:
             with os.fdopen(handle, "wb") as stream:
                 yield stream
+            part.chmod(0o644)
             part.replace(place)
         finally:
             part.unlink(missing_ok=True)

@@ -93,16 +93,18 @@ def _must_be_present(client: DockerClient, reference: str) -> Image:
 def _pull(client: DockerClient, reference: str, progress: Callable[[str], None]) -> str | None:
     """Pull; the reason why not, ``None`` when it worked."""
     progress(f"pulling {reference}")
+    failure = None
     with engine_errors(f"pulling {reference}"):
         try:
+            # To the end even after an error: only a stream that was read up gives its connection back.
             for message in client.api.pull(reference, stream=True, decode=True):
                 if "error" in message:
-                    return " ".join(str(message["error"]).split())
-                if "progress" not in message:
+                    failure = " ".join(str(message["error"]).split())
+                elif "progress" not in message:
                     progress(" ".join(filter(None, (message.get("id"), message.get("status")))))
         except (APIError, NotFound) as error:
-            return reason_of(error)
-    return None
+            failure = reason_of(error)
+    return failure
 
 
 def _ready(image: Image, reference: str) -> ReadyImage:

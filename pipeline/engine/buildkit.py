@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 
     from pipeline.engine.context import BuildContext
 
-_STAGE = re.compile(r"\[(?P<stage>[^\s\]]+)[^\]]*\]")
+# `[compile 3/4] RUN …`; a Dockerfile of one stage has numbers only.
+_STAGE = re.compile(r"\[(?P<stage>\S+) +\d+/\d+\]")
 _EXIT_CODE = re.compile(r"exit code: (\d+)")
 _TAIL_LINES = 60
 _SPOOL_BYTES = 64 << 20

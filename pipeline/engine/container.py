@@ -61,10 +61,9 @@ class ContainerServer:
 
     def log_tail(self, lines: int = 40) -> str:
         """The end of what the server printed."""
-        if self._container.attrs["State"]["ExitCode"] in _NOT_EXECUTABLE:
-            return str(self._container.attrs["State"]["Error"])
         with engine_errors("reading the server's log"):
-            return self._container.logs(tail=lines).decode("utf-8", "replace")
+            printed = self._container.logs(tail=lines).decode("utf-8", "replace")
+        return printed or str(self._container.attrs["State"]["Error"])
 
     def stop(self, timeout: float) -> tuple[str, ...]:
         """End the server within ``timeout`` seconds, keep its log, remove its container; name whatever is left."""
@@ -135,6 +134,8 @@ def _create(client: DockerClient, launch: Launch, image: str, launch_id: str, ne
             Mount(_BUNDLE, str(launch.bundle.resolve()), type="bind", read_only=True),
             Mount(model, str(launch.model.resolve()), type="bind", read_only=True),
         ],
+        # A first process of our own making: as process 1 a server would not die of its own SIGABRT or SIGTERM.
+        init=True,
         read_only=True,
         tmpfs={"/tmp": "rw,nosuid,nodev,mode=1777"},  # noqa: S108
         cap_drop=["ALL"],

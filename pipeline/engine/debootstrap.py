@@ -40,9 +40,11 @@ def bootstrap(client: DockerClient, recipe: Debootstrap, progress: Callable[[str
     try:
         root, archive = folder / "root", folder / "root.tar"
         # Its own mount namespace: should it die half-way, the /proc that it mounted inside goes with it.
-        _run(["unshare", "--mount", "debootstrap", *_arguments(recipe), recipe.suite, str(root)], progress)
+        _run(
+            "debootstrap", ["unshare", "--mount", "debootstrap", *_arguments(recipe), recipe.suite, str(root)], progress
+        )
         shutil.rmtree(root / "var/cache/apt/archives", ignore_errors=True)
-        _run(["tar", "--numeric-owner", "-C", str(root), "-cf", str(archive), "."], progress)
+        _run("tar", ["tar", "--numeric-owner", "-C", str(root), "-cf", str(archive), "."], progress)
         return _import(client, recipe, archive)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -61,7 +63,7 @@ def _arguments(recipe: Debootstrap) -> list[str]:
     return ["--variant=minbase", *include]
 
 
-def _run(command: list[str], progress: Callable[[str], None]) -> None:
+def _run(tool: str, command: list[str], progress: Callable[[str], None]) -> None:
     """Run a tool to its end, each line of its output to ``progress``; it does not outlive an interruption."""
     last = ""
     with subprocess.Popen(
@@ -75,7 +77,7 @@ def _run(command: list[str], progress: Callable[[str], None]) -> None:
             process.terminate()
             raise
     if process.returncode:
-        raise InfrastructureError(f"{command[0]} {Path(command[-1]).name}: status {process.returncode}: {last}")
+        raise InfrastructureError(f"{tool} ended with status {process.returncode}: {last}")
 
 
 def _import(client: DockerClient, recipe: Debootstrap, archive: Path) -> str:
