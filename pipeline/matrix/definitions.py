@@ -244,6 +244,8 @@ def _smoke_mistakes(section: Node) -> Iterator[Mistake]:
         for name in ("model", "port"):
             if name not in found:
                 yield Mistake(command.position, f"the command has no {{{name}}}", "hand it to the server")
+        if any("{device}" in word and word != "{device}" for word in words(command)):
+            yield Mistake(command.position, "{device} stands for several words", "make it a word of its own")
         if "device_arguments" in parts and "device" not in found:
             where = parts["device_arguments"].position
             yield Mistake(where, "the command has no {device}", "add the word '{device}' to the command")

@@ -122,6 +122,13 @@ def test_device_words_need_a_place_and_a_meaning(tmp_path: Path) -> None:
     assert "{device} means nothing on a cuda lane" in mistakes(tmp_path, f"{unknown}matrix: {{include: [{CUDA}]}}")[0]
 
 
+def test_device_words_are_not_part_of_a_word(tmp_path: Path) -> None:
+    glued = HEAD.replace('"{port}"]}', '"{port}", "--gpu={device}"], device_arguments: {cpu: ["0"]}}')
+    assert mistakes(tmp_path, f"{glued}matrix: {{include: [{CPU}]}}")[0].endswith(
+        "{device} stands for several words; make it a word of its own"
+    )
+
+
 def test_contained_serving_needs_a_base_image(tmp_path: Path) -> None:
     head = HEAD.replace('"{port}"]}', '"{port}"], contain: true}')
     assert "needs 'base_image'" in mistakes(tmp_path, f"{head}matrix: {{include: [{CPU}]}}")[0]
