@@ -9,6 +9,7 @@ from pipeline.rules import driver_retired, driver_too_old_for_gpu
 from pipeline.rules.by_design import excuse
 from pipeline.rules.selection import JitPass, select
 from pipeline.rules.subject import Aim, Load
+from pipeline.rules.variants import excuse_variants, set_aside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,13 +32,22 @@ def aim_at(target: Target, units: Iterable[Unit], declaration: Declaration | Non
         return Aim(target, None, doubt=error.message)
     if unserved is not None:
         return Aim(target, gpu, unserved=unserved)
-    return Aim(target, gpu, loads_on(units, gpu, target.driver, declaration, policy))
+    loads = _plain_loads(units, gpu, target.driver, declaration, policy)
+    aside = set_aside(loads)
+    return Aim(target, gpu, excuse_variants(loads, aside), set_aside=aside)
 
 
 def loads_on(
     units: Iterable[Unit], gpu: Gpu, driver: DriverVersion, declaration: Declaration | None, policy: Policy
 ) -> tuple[Load, ...]:
-    """How the units fare on a GPU with a driver, what is absent by design excused."""
+    """How the units fare on a GPU with a driver; what is absent by design or served by another variant is excused."""
+    loads = _plain_loads(units, gpu, driver, declaration, policy)
+    return excuse_variants(loads, set_aside(loads))
+
+
+def _plain_loads(
+    units: Iterable[Unit], gpu: Gpu, driver: DriverVersion, declaration: Declaration | None, policy: Policy
+) -> tuple[Load, ...]:
     plain = (Load(unit, select(unit, gpu, driver, JitPass.AS_IS, policy)) for unit in units)
     return excuse(plain, declaration)
 

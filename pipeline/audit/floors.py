@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pipeline.audit.aims import loads_on
 from pipeline.audit.report import Floor
 from pipeline.policy.unknown import OutsidePolicy
+from pipeline.rules.obstacle import Certainty
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +23,7 @@ _FLOOR_OF_THE_GPU = "driver-too-old-for-gpu"
 
 
 def minimum_driver(sm: int, units: tuple[Unit, ...], declaration: Declaration | None, policy: Policy) -> Floor:
-    """Climb from the GPU's first driver: at each step to the highest floor that still stands in the way."""
+    """Climb from the GPU's first driver, each time to the next floor that something still asks for."""
     if not units:
         return Floor("", NONE)
     try:
@@ -30,22 +31,19 @@ def minimum_driver(sm: int, units: tuple[Unit, ...], declaration: Declaration | 
     except OutsidePolicy:
         return Floor("", UNKNOWN)
     driver, reason = row.first_driver, _FLOOR_OF_THE_GPU
-    while True:
+    while row.last_branch is None or driver.branch <= row.last_branch:
         standing = list(_standing(loads_on(units, row.gpu, driver, declaration, policy)))
         if not standing:
-            retired = row.last_branch is not None and driver.branch > row.last_branch
-            return Floor("", NONE) if retired else Floor(str(driver), reason)
-        if any(obstacle.floor is None or obstacle.floor <= driver for obstacle in standing):
-            return Floor("", UNKNOWN if _only_doubts(standing, driver) else NONE)
-        highest = max(standing, key=lambda obstacle: obstacle.floor or driver)
-        driver, reason = highest.floor or driver, highest.rule
+            return Floor(str(driver), reason)
+        above = [(obstacle.floor, obstacle.rule) for obstacle in standing if obstacle.floor and obstacle.floor > driver]
+        if not above:
+            certain = any(obstacle.certainty is Certainty.CERTAIN for obstacle in standing)
+            return Floor("", NONE if certain else UNKNOWN)
+        driver, reason = min(above, key=lambda step: step[0])
+    return Floor("", NONE)
 
 
 def _standing(loads: tuple[Load, ...]) -> Iterator[Obstacle]:
     for load in loads:
         if not load.excused:
             yield from load.selection.obstacles
-
-
-def _only_doubts(standing: list[Obstacle], driver: object) -> bool:
-    return all(obstacle.certainty for obstacle in standing if obstacle.floor is None or obstacle.floor == driver)

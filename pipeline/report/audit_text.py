@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _WORDS = {Verdict.PASS: "PASS", Verdict.FAIL: "FAIL", Verdict.UNKNOWN: "UNKNOWN"}
 _COLOURS = {Verdict.PASS: "32", Verdict.FAIL: "31", Verdict.UNKNOWN: "33"}
 _MARKS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
-_MOST_FINDINGS = 20
+_MOST_ALIKE = 3
 _UNITS = ("B", "kB", "MB", "GB")
 
 
@@ -80,21 +80,33 @@ def _served(count: FatbinCount) -> str:
 
 
 def _findings(report: AuditReport) -> Iterator[str]:
-    for finding in report.findings[:_MOST_FINDINGS]:
-        yield from _finding(finding)
-    hidden = len(report.findings) - _MOST_FINDINGS
-    if hidden > 0:
-        yield f"… and {hidden} more findings (--format json has all of them)"
-    if report.findings:
+    """One block per rule and severity: its largest finding whole, the others by what differs."""
+    blocks: dict[tuple[Severity, str], list[Finding]] = {}
+    for finding in report.findings:
+        blocks.setdefault((finding.severity, finding.rule), []).append(finding)
+    for (severity, rule), findings in blocks.items():
+        yield from _block(severity, rule, findings)
+    if blocks:
         yield ""
 
 
-def _finding(finding: Finding) -> Iterator[str]:
-    times = f" x{finding.count}" if finding.count > 1 else ""
-    yield f"{_MARKS[finding.severity]}[{finding.rule}]{times} {finding.observed}"
-    yield f"  at  {finding.path}"
-    yield f"  declared  {finding.declared}"
-    yield f"  fix  {finding.remedy}"
+def _block(severity: Severity, rule: str, findings: list[Finding]) -> Iterator[str]:
+    first = findings[0]
+    yield f"{_MARKS[severity]}[{rule}]{_times(first)} {first.observed}"
+    others = dict.fromkeys(f"{finding.observed}{_times(finding)}" for finding in findings[1:])
+    others.pop(f"{first.observed}{_times(first)}", None)
+    yield from (f"  also  {text}" for text in list(others)[:_MOST_ALIKE])
+    if len(others) > _MOST_ALIKE:
+        yield f"  also  {len(others) - _MOST_ALIKE} more (--format json has all)"
+    places = dict.fromkeys(finding.path for finding in findings)
+    more = f" and {len(places) - 1} more places" if len(places) > 1 else ""
+    yield f"  at  {first.path}{more}"
+    yield f"  declared  {first.declared}"
+    yield f"  fix  {first.remedy}"
+
+
+def _times(finding: Finding) -> str:
+    return f" x{finding.count}" if finding.count > 1 else ""
 
 
 def _tail(report: AuditReport) -> Iterator[str]:

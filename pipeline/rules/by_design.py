@@ -8,9 +8,11 @@ A container that a GPU cannot run is excused in two cases, judged library by lib
    that the library works without this code, and it counts.
 
 2. *Libraries that dispatch.* NVIDIA's own libraries (known by name), and libraries that contain them statically, keep
-   one container per architecture: at least three architectures, each in containers of its own, without PTX. There a
-   container for another GPU is excused if some container of that kind serves this GPU. In NVIDIA's own libraries any
-   container is excused under the same condition.
+   one container per architecture: at least three architectures and 32 containers, each for one of them, without PTX.
+   There a container for another GPU is excused if some container of that kind serves this GPU. In NVIDIA's own
+   libraries any container is excused under the same condition.
+
+Libraries that come once per CUDA version are another matter, see ``variants``.
 
 The bytes cannot show more: a real loss of an architecture-specific kernel looks the same. ``by_design`` and
 ``never_by_design`` of a declaration overrule this by library name.
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from pipeline.rules.subject import Load
     from pipeline.rules.unit import Unit
 
-LEAST_ARCHITECTURES = 3
+LEAST_ARCHITECTURES, LEAST_CONTAINERS = 3, 32
 _ABOUT_ARCHITECTURE = ("arch-missing", "arch-suffix")
 
 
@@ -76,7 +78,8 @@ def _dispatching(name: str, units: list[Unit], declaration: Declaration | None) 
         return set(units)
     single = {unit for unit in units if len(_architectures(unit)) == 1 and _only_cubins(unit)}
     architectures = {number for unit in single for number in _architectures(unit)}
-    return single if len(architectures) >= LEAST_ARCHITECTURES else set()
+    many = sum(unit.count for unit in single) >= LEAST_CONTAINERS
+    return single if many and len(architectures) >= LEAST_ARCHITECTURES else set()
 
 
 def _architectures(unit: Unit) -> set[int]:

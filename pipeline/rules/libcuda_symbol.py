@@ -53,7 +53,7 @@ def _driver_imports(elf: ElfFacts) -> Iterator[SymbolNeed]:
 def _claims(subject: Subject, imports: list[tuple[ElfFacts, SymbolNeed]]) -> Iterator[Claim]:
     for elf, need in imports:
         for aim in subject.aims:
-            if aim.doubt is None and need.name in subject.policy.symbols:
+            if aim.doubt is None and need.name in subject.policy.symbols and elf.path not in aim.set_aside:
                 claim = _claim(subject, elf, need, aim)
                 if claim is not None:
                     yield claim

@@ -14,6 +14,7 @@ Source: ld.so(8), search order; mesh-llm pull request 1793 and issues 931, 1939;
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from pipeline.rules import base_system
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
     from pipeline.rules.subject import Subject
 
 RULE = "needed-library"
+_OTHER_ACCELERATOR = re.compile(
+    r"lib(?:sycl|ze_loader|amdhip64|hip[a-z]+|roc[a-z]+|hsa-runtime64|vulkan|OpenCL|musart|ascendcl|tbb)\.so[.0-9]*",
+    re.ASCII,
+)
 _REMEDY = "ship it beside its user with RUNPATH $ORIGIN, link it statically, or declare it as the host's"
 
 
@@ -55,17 +60,28 @@ def _claims(subject: Subject, loader: Loader, elf: ElfFacts) -> Iterator[Claim]:
         package = _package(subject, elf)
         if package and brings(subject.requirements, name):
             continue
+        optional = (package and elsewhere) or _for_another_accelerator(elf) or _not_chosen(subject, elf)
         where = f", which lies at {elsewhere[0].path} but not on its search path" if elsewhere else ""
         yield Claim(
             rule=RULE,
-            effect=Effect.WARNING if package and elsewhere else Effect.FAIL,
+            effect=Effect.WARNING if optional else Effect.FAIL,
             path=str(elf.path),
             declared="every needed library is in the bundle or on the host",
             observed=f"needs {name}{where}",
             remedy=_REMEDY,
-            targets=() if package and elsewhere else subject.labels,
+            targets=() if optional else subject.labels_for(elf.path),
             group=name,
         )
+
+
+def _for_another_accelerator(elf: ElfFacts) -> bool:
+    """Whether the file is the backend of another accelerator, which a CUDA machine does not load."""
+    return not elf.has_device_code and any(_OTHER_ACCELERATOR.fullmatch(name) for name in elf.needed)
+
+
+def _not_chosen(subject: Subject, elf: ElfFacts) -> bool:
+    """Whether another CUDA version of this library serves every target."""
+    return bool(subject.aims) and not subject.labels_for(elf.path)
 
 
 def _package(subject: Subject, elf: ElfFacts) -> bool:

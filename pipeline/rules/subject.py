@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pipeline.formats.facts import ElfFacts, Inventory
     from pipeline.model.arch import Gpu
     from pipeline.model.lane import Target
+    from pipeline.model.paths import MemberPath
     from pipeline.policy import Policy
     from pipeline.rules.declaration import Declaration, HostFloor
     from pipeline.rules.obstacle import Obstacle
@@ -73,6 +74,7 @@ class Aim:
     """A target with what the tables know about it. ``gpu`` is ``None`` and ``doubt`` says why where they are silent.
 
     ``loads`` is empty when the driver does not serve the GPU (``unserved``, by which rule) or is not known.
+    ``set_aside`` are libraries of which another CUDA version in the artifact serves this target.
     """
 
     target: Target
@@ -80,6 +82,7 @@ class Aim:
     loads: tuple[Load, ...] = ()
     doubt: str | None = None
     unserved: Obstacle | None = None
+    set_aside: frozenset[MemberPath] = frozenset()
 
     @property
     def label(self) -> str:
@@ -126,6 +129,10 @@ class Subject:
     def labels(self) -> tuple[str, ...]:
         """Every target, printed."""
         return tuple(aim.label for aim in self.aims)
+
+    def labels_for(self, library: MemberPath) -> tuple[str, ...]:
+        """The targets on which this library counts: not where another variant of it serves."""
+        return tuple(aim.label for aim in self.aims if library not in aim.set_aside)
 
     def met(self, rule: str) -> Iterator[tuple[Aim, Load, Obstacle]]:
         """Where that rule's obstacle stands in the way of a unit that is not excused."""

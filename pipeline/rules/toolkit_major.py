@@ -84,7 +84,7 @@ def _runtime_claims(subject: Subject, linked: list[tuple[ElfFacts, str]]) -> Ite
         except UnknownToolkit:
             continue  # libcudart.so.10.2 and older: its floor is not in the tables and lies below all of them
         for aim in subject.aims:
-            if aim.doubt is None and aim.target.driver < floor:
+            if aim.doubt is None and aim.target.driver < floor and elf.path not in aim.set_aside:
                 yield Claim(
                     rule=RULE,
                     effect=Effect.FAIL,
