@@ -46,11 +46,11 @@ def descendants(ancestor: int) -> tuple[Running, ...]:
 
 
 def _read(folder: Path) -> Running | None:
-    """One process; a zombie has no command, ``None`` is one that ended while it was read."""
+    """One process; a zombie has no command, ``None`` is one that ended while it was read, or is hidden from us."""
     try:
         stat = (folder / "stat").read_bytes()
         words = (folder / "cmdline").read_bytes().split(b"\0")
-    except (FileNotFoundError, ProcessLookupError):
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
     # The name in parentheses may hold anything, ")" too: the fields begin after the last one (proc(5)).
     name, _, rest = stat.partition(b"(")[2].rpartition(b")")
