@@ -12,7 +12,7 @@ from pipeline.report.color import paint
 from pipeline.report.columns import columns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pipeline.model.finding import Finding
     from pipeline.model.lane import Lane, Plan, Target
@@ -22,9 +22,15 @@ _HOSTED = {Platform.X86_64: ("ubuntu-24.04",), Platform.AARCH64: ("ubuntu-24.04-
 
 
 def plan_json(plan: Plan, findings: Sequence[Finding]) -> str:
-    """The contract's ``plan`` document."""
-    lanes = [_lane(lane) for lane in plan.lanes]
-    return document("plan", {"lanes": lanes, "findings": [finding.to_json() for finding in findings]})
+    """The contract's ``plan`` document, a lane to a line: thousands are written ten times as fast as indented ones."""
+    head = document("plan", {}).removesuffix("\n}")
+    lanes = _lines(_lane(lane) for lane in plan.lanes)
+    return f'{head},\n "lanes": {lanes},\n "findings": {_lines(finding.to_json() for finding in findings)}\n}}'
+
+
+def _lines(items: Iterable[dict[str, Any]]) -> str:
+    lines = ",\n  ".join(json.dumps(item) for item in items)
+    return f"[\n  {lines}\n ]" if lines else "[]"
 
 
 def plan_github(plan: Plan, *, most: int) -> str:
