@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -25,7 +25,10 @@ MARK = "cubingate-interrupted"
 def street(tmp_path: Path) -> Street:
     """Two lanes: the second takes long to load, and its server bears a mark that can be looked for."""
     slow = {"command": [*SERVE, "--alias", f"{MARK}-{tmp_path.name}"], "environment": {"FIXTURE_LOAD_SECONDS": "4"}}
-    lanes = [{"id": "quick"}, {"id": "slow", "smoke": "slow", "bundle": {"name": "slow", "version": "1.0"}}]
+    lanes: list[dict[str, Any]] = [
+        {"id": "quick"},
+        {"id": "slow", "smoke": "slow", "bundle": {"name": "slow", "version": "1.0"}},
+    ]
     return write_matrix(tmp_path, lanes, smoke={"slow": slow})
 
 
