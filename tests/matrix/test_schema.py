@@ -6,6 +6,7 @@ import copy
 import json
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -13,14 +14,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pipeline.errors import NothingExamined, UsageError
+from pipeline.matrix.lint import lint
+from pipeline.matrix.load import load_plan
 from pipeline.matrix.nodes import plain
 from pipeline.matrix.schema import MATRIX_FILE, json_schema
 from pipeline.matrix.yaml_source import parse_yaml, read_yaml
+from pipeline.policy import load_policy
 from tests.matrix.files import CPU, CUDA, HEAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+POLICY = load_policy()
 ROOT = Path(__file__).resolve().parents[2]
 REAL = plain(read_yaml(ROOT / "matrix.yaml"))
 SMALL = plain(
@@ -146,6 +152,21 @@ def at(document: Any, path: Sequence[Any]) -> Any:
 @given(st.data())
 def test_both_give_the_same_verdict_on_mutated_documents(data: st.DataObject) -> None:
     agree(mutated(data, data.draw(st.sampled_from([SMALL, REAL]))))
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.data())
+def test_a_mutated_document_is_planned_or_refused_and_never_fails_otherwise(data: st.DataObject) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "matrix.yaml"
+        path.write_text(json.dumps(mutated(data, data.draw(st.sampled_from([SMALL, REAL])))), encoding="utf-8")
+        try:
+            lint(load_plan(path, policy=POLICY), POLICY)
+        except (UsageError, NothingExamined) as error:
+            lines = str(error).splitlines()
+        else:
+            lines = []
+        assert all(line.startswith(str(path)) for line in lines)
 
 
 def test_the_schema_in_the_repository_is_the_one_of_the_code() -> None:
