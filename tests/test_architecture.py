@@ -29,13 +29,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "explain": {"policy", "model", "rules"},
     "engine": {"model"},
     "machine": {"model"},
+    "gpu": {"audit", "rules", "inventory", "formats", "policy", "model", "binary", "machine"},
     "build": {"engine", "matrix", "model", "resources", "unpack"},
     "serve": {"engine", "model", "machine", "unpack"},
     "evidence": {"model"},
     "gate": {"model", "evidence"},
     "compat": {"model", "gate"},
     "publishers": {"model", "gate", "compat"},
-    "report": {"model", "gate", "audit", "explain", "formats", "rules", "policy", "serve"},
+    "report": {"model", "gate", "audit", "explain", "formats", "rules", "policy", "serve", "gpu"},
 }
 UPPER = {"stages", "commands", "cli", "__main__", "__init__"}
 
@@ -58,7 +59,7 @@ STAYS_IN: dict[str, set[str]] = {
 # Door → the rooms that may use it.
 DOORS: dict[str, set[str]] = {
     "os.environ": {"commands"},
-    "subprocess": {"engine", "build", "machine", "serve", "commands"},
+    "subprocess": {"engine", "build", "gpu", "machine", "serve", "commands"},
     "socket": {"engine", "serve"},
 }
 LONGEST_MODULE = 320

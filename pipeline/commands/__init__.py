@@ -10,6 +10,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("plan", "expand matrix.yaml into lanes, and lint it before a build costs an hour"),
     ("build", "build (or fetch) the bundles of the selected lanes"),
     ("audit", "say from bytes alone whether device code will load on a GPU with a given driver"),
+    ("load", "give every device-code module to the driver of this machine"),
     ("smoke", "unpack a bundle, start its server, ask for one token"),
     ("show", "what is inside: SM by driver branch, floors, what blocks the next lower branch"),
     ("gate", "evidence in, verdict out; builds and runs nothing"),
@@ -23,5 +24,5 @@ COMMANDS: tuple[tuple[str, str], ...] = (
 )
 """The commands of this version, in the order of a release, each with the line that ``--help`` shows."""
 
-NOT_YET = ("load", "diff", "pick", "init", "workflow")
+NOT_YET = ("diff", "pick", "init", "workflow")
 """Commands that the contract names and this version does not have."""

@@ -1,0 +1,71 @@
+"""The process that holds the driver: it may crash or hang, and its parent only loses one answer.
+
+``python -m pipeline.gpu.worker`` reads messages (``wire``) from stdin and answers each with one line of JSON on stdout.
+It says first what it found (libcuda, devices) or what failed; the first message is the index of a device, and every
+other one a container to load.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import signal
+import sys
+
+from pipeline.gpu.driver import SUCCESS, Driver, DriverFailure
+from pipeline.gpu.wire import receive
+
+_PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+
+
+def main() -> int:
+    """Serve until stdin ends; 0 also after a failure that was told."""
+    voice = os.dup(1)
+    os.dup2(2, 1)  # whatever a library prints must not be taken for an answer
+    # A driver that hangs does not see that its parent is gone: the kernel does.
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    try:
+        driver = Driver()
+    except OSError as error:
+        _say(voice, {"failure": {"call": "dlopen", "code": -1, "name": str(error)}, "libcuda": ""})
+        return 0
+    try:
+        _greet(driver, voice)
+        chosen = receive(0)
+        if chosen is not None:
+            driver.use(int(chosen[:-1]))
+            _say(voice, {"ready": True})
+            _serve(driver, voice)
+    except DriverFailure as failure:
+        told = {"call": failure.call, "code": failure.code, "name": failure.name}
+        _say(voice, {"failure": told, "libcuda": driver.path()})
+    return 0
+
+
+def _greet(driver: Driver, voice: int) -> None:
+    driver.initialize()
+    _say(voice, {"libcuda": driver.path(), "cuda": driver.cuda_version(), "devices": driver.devices()})
+
+
+def _serve(driver: Driver, voice: int) -> None:
+    while (image := receive(0)) is not None:
+        loaded = driver.load(image)
+        answer: dict[str, object] = {
+            "result": loaded.name,
+            "seconds": loaded.seconds,
+            "jit_seconds": loaded.jit_seconds,
+        }
+        if loaded.name != SUCCESS:
+            answer |= {"healthy": driver.healthy(), "log": loaded.log}
+        _say(voice, answer)
+
+
+def _say(voice: int, answer: dict[str, object]) -> None:
+    rest = memoryview(json.dumps(answer).encode() + b"\n")
+    while rest:
+        rest = rest[os.write(voice, rest) :]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
