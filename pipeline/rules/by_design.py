@@ -10,7 +10,8 @@ A container that a GPU cannot run is excused in two cases, judged library by lib
 2. *Libraries that dispatch.* NVIDIA's own libraries (known by name), and libraries that contain them statically, keep
    one container per architecture: at least three architectures and 32 containers, each for one of them, without PTX.
    There a container for another GPU is excused if some container of that kind serves this GPU. In NVIDIA's own
-   libraries any container is excused under the same condition.
+   libraries any container is excused under the same condition, and so is one that would be reached only through PTX
+   that the driver cannot read: NVIDIA supports these libraries on every driver of their CUDA major, without PTX.
 
 Libraries that come once per CUDA version are another matter, see ``variants``.
 
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.formats.facts import EntryKind
 from pipeline.rules.nvidia import is_toolkit_library
+from pipeline.rules.selection import Via
 from pipeline.rules.unit import flat
 
 if TYPE_CHECKING:
@@ -50,12 +52,13 @@ def excuse(loads: Iterable[Load], declaration: Declaration | None) -> tuple[Load
 
 def _excuse(library: MemberPath, loads: list[Load], declaration: Declaration | None) -> Iterator[Load]:
     name = library.name.rpartition("/")[2]
-    if not any(_absent(load) for load in loads) or _listed(name, declaration, "never_by_design"):
+    if not any(_left_out(load) for load in loads) or _listed(name, declaration, "never_by_design"):
         yield from loads
         return
     dispatching = _dispatching(name, [load.unit for load in loads], declaration)
-    served = any(not _absent(load) for load in loads if load.unit in dispatching)
-    excused = {load.unit for load in loads if _absent(load) and load.unit in dispatching} if served else set()
+    served = any(not _left_out(load) for load in loads if load.unit in dispatching)
+    left_out = {load.unit for load in loads if load.unit in dispatching and _left_out(load)}
+    excused = left_out if served else set()
     general = [load for load in loads if not load.unit.suffixed]
     covered = bool(general) and all(not _absent(load) or load.unit in excused for load in general)
     for load in loads:
@@ -65,6 +68,11 @@ def _excuse(library: MemberPath, loads: list[Load], declaration: Declaration | N
 
 def _absent(load: Load) -> bool:
     return any(obstacle.rule in _ABOUT_ARCHITECTURE for obstacle in load.selection.obstacles)
+
+
+def _left_out(load: Load) -> bool:
+    """Absent, or there only as PTX that cannot be compiled."""
+    return _absent(load) or (load.selection.via is Via.JIT and not load.selection.loads)
 
 
 def _listed(name: str, declaration: Declaration | None, field: str) -> bool:
