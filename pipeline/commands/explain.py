@@ -13,13 +13,19 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """What to explain."""
-    parser.add_argument("query", metavar="RULE|CUDA-ERROR", nargs="+", help="rule id; error number, name or text")
+    parser.add_argument("query", metavar="RULE|CUDA-ERROR", nargs="*", help="rule id; error number, name or text")
+    parser.add_argument("--all", action="store_true", help="print every rule as one page of Markdown")
     add_format(parser)
     add_output(parser)
 
 
 def execute(arguments: argparse.Namespace) -> ExitStatus:
     """Look it up and print it; ``UsageError`` when there is nothing of that name."""
+    if arguments.all:
+        from pipeline.report.rules_markdown import rules_markdown
+
+        emit(arguments, rules_markdown())
+        return ExitStatus.PASS
     from pipeline.explain import explain
     from pipeline.policy import load_policy
 

@@ -95,7 +95,10 @@ def errors_in(log: str, policy: Policy) -> tuple[CudaError, ...]:
     found = [error for error in policy.errors if error.code and _named_in(error, log, text)]
     found += [error for match in _CODE.finditer(log) for error in policy.errors if error.code == int(match[1]) != 0]
     advised = {advice.code for advice in ADVICE}
-    return tuple(sorted(dict.fromkeys(found), key=lambda error: error.code not in advised))
+    ordered = sorted(dict.fromkeys(found), key=lambda error: error.code not in advised)
+    # Two errors share the text "device kernel image is invalid" (200 and 300): the one with advice is meant.
+    first = {error.message: error for error in reversed(ordered)}
+    return tuple(error for error in ordered if first[error.message] == error)
 
 
 def _named_in(error: CudaError, log: str, text: str) -> bool:
