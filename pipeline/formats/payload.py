@@ -10,7 +10,7 @@ from pipeline.formats import decoders, elf
 from pipeline.formats.cubin import header_facts, read_cubin
 from pipeline.formats.facts import Codec, EntryFacts, EntryKind
 from pipeline.formats.fatbin import FLAG_SCRAMBLED, NOTHING, Payload
-from pipeline.formats.ptx import read_ptx
+from pipeline.formats.ptx import check_packed_ptx
 
 if TYPE_CHECKING:
     from pipeline.binary import View
@@ -72,7 +72,7 @@ def examine(view: View, entry: EntryFacts, budgets: Budgets) -> Payload:
         if entry.kind == EntryKind.CUBIN:
             return Payload(cubin=read_cubin(BufferView(content), budgets))
         if entry.kind == EntryKind.PTX:
-            read_ptx(content)
+            check_packed_ptx(content)
         for image in entry.nested:
             _examine_nested(BufferView(content), image, budgets)
     except FormatError as error:
@@ -85,7 +85,7 @@ def _examine_nested(content: View, image: EntryFacts, budgets: Budgets) -> None:
     if image.kind == EntryKind.CUBIN:
         read_cubin(part, budgets)
     elif image.kind == EntryKind.PTX:
-        read_ptx(part.head(part.size))
+        check_packed_ptx(part.head(part.size))
 
 
 def unpack(view: View, entry: EntryFacts, budgets: Budgets) -> bytes:

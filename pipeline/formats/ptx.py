@@ -41,3 +41,10 @@ def read_ptx(head: bytes) -> PtxFacts:
         PtxVersion(f"{int(version[1])}.{int(version[2])}"),
         TargetArch.of(target[1].decode(), ArchKind.VIRTUAL),
     )
+
+
+def check_packed_ptx(content: bytes) -> None:
+    """``FormatError`` unless this can be an entry's text; packers of 12.x leave ``.version`` to the entry's header."""
+    version = _VERSION.match(content)
+    if _TARGET.match(content, version.end() if version else 0) is None:
+        raise FormatError("PTX without .target at its start")

@@ -138,7 +138,7 @@ def _pax_records(data: bytes) -> Iterator[tuple[str, str]]:
         length = int(digits) if digits.isdigit() else 0
         record = data[space + 1 : at + length]
         key, separator, value = record.partition(b"=")
-        if not separator or not value.endswith(b"\n"):
+        if not separator or not value.endswith(b"\n") or at + length > len(data):
             raise FormatError("a damaged pax header")
         yield _text(key), value[:-1].decode("utf-8", "surrogateescape")
         at += length
