@@ -114,7 +114,8 @@ def _find_directory(view: View, start: int) -> _Directory:
     end = tail_at + found
     if found + _END_RECORD.size + comment != len(tail):
         raise FormatError("bytes that do not belong there follow the zip archive")
-    if 0xFFFFFFFF in {size, at} or 0xFFFF in {count, disk}:
+    locator_at = end - _LOCATOR_RECORD.size
+    if locator_at >= 0 and view.read(locator_at, 4) == _LOCATOR_MAGIC:
         return _find_directory64(view, start, end)
     if disk or first_disk or at + size != start + end:
         raise FormatError("the central directory is not where the end record puts it")
@@ -123,9 +124,7 @@ def _find_directory(view: View, start: int) -> _Directory:
 
 def _find_directory64(view: View, start: int, end: int) -> _Directory:
     locator_at = end - _LOCATOR_RECORD.size
-    magic, _, record_at, _ = _LOCATOR_RECORD.unpack(view.read(locator_at, _LOCATOR_RECORD.size))
-    if magic != _LOCATOR_MAGIC:
-        raise FormatError("a zip64 archive without its locator")
+    _, _, record_at, _ = _LOCATOR_RECORD.unpack(view.read(locator_at, _LOCATOR_RECORD.size))
     record = _END64_RECORD.unpack(view.read(record_at - start, _END64_RECORD.size))
     magic, disk, count, size, at = record[0], record[4], record[7], record[8], record[9]
     if magic != END64_MAGIC or disk or at + size != record_at or record_at + _END64_RECORD.size > start + locator_at:
