@@ -38,12 +38,13 @@ def _copy_match(block: bytes, at: int, code: int, out: bytearray, wanted: int) -
 
 
 def _length(block: bytes, at: int, code: int) -> tuple[int, int]:
-    length = code
-    while code == _LONG or code == _CONTINUED:
-        code, at = _byte(block, at)
-        length += code
-        if code != _CONTINUED:
-            break
+    """A length of 15 goes on in the next bytes, as long as they are 255."""
+    if code < _LONG:
+        return code, at
+    length, more = code, _CONTINUED
+    while more == _CONTINUED:
+        more, at = _byte(block, at)
+        length += more
     return length, at
 
 

@@ -10,18 +10,25 @@ from pipeline.formats import decoders, elf
 from pipeline.formats.cubin import header_facts, read_cubin
 from pipeline.formats.facts import Codec, EntryFacts, EntryKind
 from pipeline.formats.fatbin import FLAG_SCRAMBLED, NOTHING, Payload
+from pipeline.formats.lz4_prefix import lz4_prefix
 from pipeline.formats.ptx import check_packed_ptx
 
 if TYPE_CHECKING:
     from pipeline.binary import View
     from pipeline.formats.budgets import Budgets
 
+CODE_OF_ABI_7 = (1, 7)
+PACKED_HEAD = 128
+"""Bytes of an LZ4 block that surely hold the 64 of an ELF header."""
+
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """The inspection of a run that is not deep: the first 64 bytes of plain cubins, and small cubins whole.
+    """The inspection of a run that is not deep: the first 64 bytes of cubins, and small cubins whole.
 
-    A small cubin is worth unpacking because the ELF without kernels that nvcc links into programs is small.
+    A small cubin is worth unpacking because the ELF without kernels that nvcc links into programs is small. Of those
+    that LZ4 packs, the header is unpacked where it names the toolkit (ABI 7): only there can a driver be old enough for
+    the CUDA major to matter.
     """
 
     budgets: Budgets
@@ -32,6 +39,8 @@ class Glance:
             return 0
         if max(entry.payload_size, entry.uncompressed_size) <= self.budgets.examined:
             return entry.payload_size
+        if entry.codec is Codec.LZ4 and entry.code_version == CODE_OF_ABI_7:
+            return min(PACKED_HEAD, entry.payload_size)
         return elf.HEADER_SIZE if entry.codec is Codec.NONE and entry.payload_size >= elf.HEADER_SIZE else 0
 
     def __call__(self, view: View, entry: EntryFacts) -> Payload:
@@ -42,10 +51,20 @@ class Glance:
         if wanted == entry.payload_size:
             return examine(view, entry, self.budgets)
         head = view.read(entry.offset + entry.header_size, wanted)
+        if entry.codec is Codec.LZ4:
+            return _packed_header(head)
         try:
             return Payload(cubin=header_facts(elf.parse_header(head)))
         except FormatError as error:
             return Payload(error=f"the cubin's header is damaged: {error.message}")
+
+
+def _packed_header(head: bytes) -> Payload:
+    """What the start of an LZ4 block tells; damage in packed payloads is for deep runs to find."""
+    try:
+        return Payload(cubin=header_facts(elf.parse_header(lz4_prefix(head, elf.HEADER_SIZE))))
+    except FormatError:
+        return NOTHING
 
 
 @dataclass(frozen=True, slots=True)

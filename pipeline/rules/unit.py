@@ -239,8 +239,8 @@ def _majors(entry: EntryFacts, siblings: frozenset[int]) -> tuple[int, ...]:
 def _possible_majors(entry: EntryFacts) -> tuple[int, ...]:
     """By ABI: 8 is written by 12.8 and 12.9 for sm_100 and up, by 13.x for all (every ptxas from 11.2 to 13.5).
 
-    From sm_100 on, 12.x marks ``a`` targets in the ELF flags, 13.x only in an attribute; and its entry header is
-    shorter, because the copy of the cubin's attributes in it is.
+    From sm_100 on, 12.x marks ``a`` targets in the ELF flags, 13.x in an attribute of every cubin; the entry header
+    holds a copy of the attributes and is 88 or 96 bytes long in 12.x, 104 and more in 13.x.
     """
     abi = _abi(entry)
     if abi == 7:
@@ -251,4 +251,6 @@ def _possible_majors(entry: EntryFacts) -> tuple[int, ...]:
         return (13,)
     if entry.cubin is not None and entry.arch.suffix is ArchSuffix.SPECIFIC:
         return (12,) if entry.cubin.e_flags & _ABI8_SPECIFIC else (13,)
-    return (12,) if 0 < entry.header_size - len(entry.identifier) <= _HEADER_OF_12 else (12, 13)
+    if entry.identifier:  # it lies in the header too, with padding that is not known
+        return (12, 13)
+    return (12,) if 0 < entry.header_size <= _HEADER_OF_12 else (13,)
