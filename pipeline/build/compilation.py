@@ -17,6 +17,7 @@ from pipeline.build.render import RenderedDockerfile, cmake_architectures, rende
 from pipeline.build.source import describe, fetch_tree, source_digest
 from pipeline.engine.buildkit import BuildRequest, BuildStepFailed
 from pipeline.engine.context import BuildContext
+from pipeline.engine.labels import BUILD_REPOSITORY
 from pipeline.errors import InfrastructureError, UsageError
 from pipeline.model.artifact import Artifact
 from pipeline.model.document import document
@@ -94,7 +95,7 @@ class Compilation:
     def _compile(
         self, rendered: RenderedDockerfile, tree: Path, recipe_digest: str, collected: Path, log: BuildLog
     ) -> None:
-        tag = f"cubingate-build:{recipe_digest[:24]}"
+        tag = f"{BUILD_REPOSITORY}:{recipe_digest[:24]}"
         context = BuildContext(rendered.text, private_files(self._settings.network), {"source": tree})
         request = BuildRequest(lane=self._lane.id, tag=tag, context=context, arguments=self._arguments())
         try:

@@ -18,7 +18,11 @@ WRONG_TOOLKIT = 65
 
 _KILLED = 137
 _OBSERVED = re.compile(r"cubingate: declared toolkit \S+, observed nvcc (?P<nvcc>\S*)")
-_COMPLAINT = re.compile(r"(?:fatal error|error|CMake Error|ninja: error|undefined reference|failed)\b.*", re.IGNORECASE)
+# What names the cause goes before what merely says that something failed.
+_COMPLAINTS = (
+    re.compile(r"\berror\b[: ]|undefined reference|\bE: ", re.IGNORECASE),
+    re.compile(r"\b(?:failed|cannot|no such)\b", re.IGNORECASE),
+)
 _PRODUCT_STAGES = ("compile", "collect")
 
 
@@ -52,7 +56,10 @@ def diagnose(lane: Lane, failure: BuildStepFailed, log: Path) -> CubingateError:
 
 
 def decisive_line(tail: str) -> str:
-    """The first complaint of a compiler in ``tail``, else its last line."""
+    """The first complaint of a tool in ``tail``, else its last line."""
     lines = [line.strip() for line in tail.splitlines() if line.strip()]
-    complaints = (line for line in lines if _COMPLAINT.search(line))
-    return next(complaints, lines[-1] if lines else "")
+    for complaint in _COMPLAINTS:
+        for line in lines:
+            if complaint.search(line):
+                return line
+    return lines[-1] if lines else ""

@@ -29,7 +29,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> ExitStatus:
-    """Remove, naming each thing; with an unreachable engine the state is removed first, then status 4."""
+    """Remove, naming each thing; with an unreachable engine the state goes first, then the answer is status 4.
+
+    Servers of a run that is going on are removed as well.
+    """
     if arguments.only != "engine":
         for name in _clean_state(arguments.state):
             options.emit(arguments, name)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.engine.failures import engine_errors
-from pipeline.engine.labels import LANE, LOCAL_REPOSITORY, ORIGIN
+from pipeline.engine.labels import LOCAL_REPOSITORY, ORIGIN
 from pipeline.errors import InfrastructureError
 
 if TYPE_CHECKING:
@@ -83,7 +83,8 @@ def _run(tool: str, command: list[str], progress: Callable[[str], None]) -> None
 def _import(client: DockerClient, recipe: Debootstrap, archive: Path) -> str:
     tag = local_tag(recipe)
     repository, _, version = tag.rpartition(":")
-    changes = [f"LABEL {ORIGIN}=debootstrap {LANE}=base", 'CMD ["/bin/sh"]']
+    # No lane's label: what others build from or run in this image would inherit it, and `clean` take it for ours.
+    changes = [f"LABEL {ORIGIN}=debootstrap", 'CMD ["/bin/sh"]']
     with engine_errors(f"importing {tag}"):
         client.api.import_image(str(archive), repository=repository, tag=version, changes=changes)
     return tag

@@ -17,11 +17,11 @@ from pipeline.engine.base_image import ReadyImage, ensure_base_image
 from pipeline.engine.buildkit import BuildRequest, run_build
 from pipeline.engine.container import start_container
 from pipeline.engine.failures import engine_errors, reason_of
-from pipeline.engine.labels import COMPILER_CACHE, LANE
+from pipeline.engine.labels import BUILD_REPOSITORY, COMPILER_CACHE, LANE, LOCAL_REPOSITORY
 from pipeline.errors import EngineUnavailable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from docker import DockerClient
 
@@ -131,10 +131,13 @@ class DockerEngine:
         with engine_errors(f"removing the image {reference}"), suppress(ImageNotFound):
             self._client.images.remove(reference, noprune=False)
 
-    def remove_everything(self) -> tuple[str, ...]:
-        """Remove every container, network and image that bears our label; what was removed, by name."""
+    def remove_everything(self, *, lane: str | None = None) -> tuple[str, ...]:
+        """Remove the containers, networks and images that this tool made; what was removed, by name.
+
+        Only those of one ``lane`` when it is given.
+        """
         with engine_errors("removing what this tool made"):
-            return tuple(_remove_labelled(self._client))
+            return tuple(_remove_ours(self._client, f"{LANE}={lane}" if lane else LANE))
 
     def remove_compiler_cache(self) -> tuple[str, ...]:
         """Remove the compiler cache that all builds share; what was removed, by name."""
@@ -155,13 +158,20 @@ def _unpack(stream: IO[bytes], destination: Path) -> None:
         top.rename(destination)
 
 
-def _remove_labelled(client: DockerClient) -> Iterator[str]:
-    for container in client.containers.list(all=True, filters={"label": LANE}):
+def _remove_ours(client: DockerClient, label: str) -> Iterator[str]:
+    for container in client.containers.list(all=True, filters={"label": label}):
         container.remove(force=True, v=True)
         yield f"container {container.name}"
-    for network in client.networks.list(filters={"label": LANE}):
+    for network in client.networks.list(filters={"label": label}):
         network.remove()
         yield f"network {network.name}"
-    for image in client.images.list(filters={"label": LANE}):
-        client.images.remove(str(image.id), force=True)
-        yield f"image {', '.join(image.tags) or image.short_id}"
+    for image in client.images.list(filters={"label": label} if label != LANE else None):
+        if is_our_image(image.tags, image.labels or {}):
+            client.images.remove(str(image.id), force=True)
+            yield f"image {', '.join(image.tags) or image.short_id}"
+
+
+def is_our_image(names: Sequence[str], labels: Mapping[str, str]) -> bool:
+    """Whether we made an image: by its names, since labels are inherited by what others build from ours."""
+    ours = (f"{LOCAL_REPOSITORY}/", f"{BUILD_REPOSITORY}:")
+    return all(name.startswith(ours) for name in names) if names else LANE in labels

@@ -15,7 +15,10 @@ LAUNCH = "io.cubingate.launch"
 """A random name per started server, so that its leftovers are found without guessing."""
 
 LOCAL_REPOSITORY = "cubingate-local"
-"""Image names below this are made on this machine and exist nowhere else."""
+"""Base images below this name are made on this machine and exist nowhere else."""
+
+BUILD_REPOSITORY = "cubingate-build"
+"""The name of images that exist only until a bundle is copied out of them."""
 
 COMPILER_CACHE = "/ccache"
 """Where builds see the cache mount of their compilers; BuildKit names the mount by this path."""

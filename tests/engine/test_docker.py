@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.engine.base_image import ImageOrigin, ReadyImage
+from pipeline.engine.docker import is_our_image
 from pipeline.engine.interface import Launch, Server
 from pipeline.errors import ExitStatus, InfrastructureError
 from pipeline.model.lane import BaseImage, Debootstrap
@@ -237,3 +238,32 @@ def test_a_gpu_that_is_not_there_is_not_the_products_fault(engine: DockerEngine,
 def test_a_server_without_its_image(engine: DockerEngine, launch: Launch, image: str | None) -> None:
     with pytest.raises(InfrastructureError):
         engine.start(replace(launch, image=image))
+
+
+@pytest.mark.parametrize(
+    ("names", "labels", "ours"),
+    [
+        (["cubingate-local/debian:bookworm"], {}, True),
+        (["cubingate-build:0123"], {"io.cubingate.lane": "cpu"}, True),
+        ([], {"io.cubingate.lane": "cpu"}, True),
+        ([], {}, False),
+        (["somebody/app:1"], {"io.cubingate.lane": "cpu"}, False),
+        (["cubingate-local/debian:bookworm", "somebody/base:1"], {}, False),
+        (["cubingate-build-mirror/x:1"], {}, False),
+    ],
+)
+def test_which_images_are_ours_to_remove(names: list[str], labels: dict[str, str], *, ours: bool) -> None:
+    assert is_our_image(names, labels) is ours
+
+
+@pytest.mark.docker
+def test_left_overs_of_a_lane_are_removed(engine: DockerEngine, launch: Launch) -> None:
+    engine.start(launch)
+    other = engine.start(replace(launch, lane=f"{launch.lane}-other"))
+    try:
+        (removed,) = engine.remove_everything(lane=launch.lane)
+        assert removed.startswith("container cubingate-")
+        assert engine.remove_everything(lane=launch.lane) == ()
+        assert other.exit_status() is None
+    finally:
+        other.stop(1)
