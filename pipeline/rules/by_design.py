@@ -1,6 +1,6 @@
 """Tells code that is absent for a GPU by design from a unit whose arch list is too short.
 
-A container that a GPU cannot run is excused in two cases, judged library by library:
+A container that a GPU cannot run is excused in these cases, judged library by library:
 
 1. *Architecture-specific code beside full coverage.* Every image of the container carries ``a`` or ``f``, the library
    has general containers as well, and all of those are served on this GPU. (Kernels for ``sm_90a`` or ``sm_100f`` are
@@ -12,6 +12,11 @@ A container that a GPU cannot run is excused in two cases, judged library by lib
    There a container for another GPU is excused if some container of that kind serves this GPU. In NVIDIA's own
    libraries any container is excused under the same condition, and so is one that would be reached only through PTX
    that the driver cannot read: NVIDIA supports these libraries on every driver of their CUDA major, without PTX.
+
+3. *Counterparts, in large libraries only.* A general container is excused where at least eight containers are specific
+   to just this GPU, four for each that is missing, and at least 16 general ones are served: CUTLASS 2.x kernels for
+   sm_80 and sm_89 beside those for ``sm_90a``. A library that holds nothing but specific code is excused beside other
+   libraries of the artifact with at least 16 general containers, all of them served.
 
 Libraries that come once per CUDA version are another matter, see ``variants``.
 
@@ -25,13 +30,13 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from pipeline.formats.facts import EntryKind
+from pipeline.model.image import EntryKind
 from pipeline.rules.nvidia import is_toolkit_library
 from pipeline.rules.selection import Via
 from pipeline.rules.unit import flat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from pipeline.model.paths import MemberPath
     from pipeline.rules.declaration import Declaration
@@ -39,6 +44,7 @@ if TYPE_CHECKING:
     from pipeline.rules.unit import Unit
 
 LEAST_ARCHITECTURES, LEAST_CONTAINERS = 3, 32
+LARGE, LEAST_SPECIFIC, SPECIFIC_FOR_EACH = 16, 8, 4
 _ABOUT_ARCHITECTURE = ("arch-missing", "arch-suffix")
 
 
@@ -47,23 +53,72 @@ def excuse(loads: Iterable[Load], declaration: Declaration | None) -> tuple[Load
     libraries: dict[MemberPath, list[Load]] = {}
     for load in loads:
         libraries.setdefault(load.unit.library, []).append(load)
-    return tuple(load for library, group in libraries.items() for load in _excuse(library, group, declaration))
+    judged = {
+        library: group if _listed(library, declaration, "never_by_design") else _excuse(library, group, declaration)
+        for library, group in libraries.items()
+    }
+    whole = _beside_large_libraries(judged, declaration)
+    return tuple(
+        replace(load, excused=True) if library in whole else load for library, group in judged.items() for load in group
+    )
 
 
-def _excuse(library: MemberPath, loads: list[Load], declaration: Declaration | None) -> Iterator[Load]:
-    name = library.name.rpartition("/")[2]
-    if not any(_left_out(load) for load in loads) or _listed(name, declaration, "never_by_design"):
-        yield from loads
-        return
-    dispatching = _dispatching(name, [load.unit for load in loads], declaration)
-    served = any(not _left_out(load) for load in loads if load.unit in dispatching)
-    left_out = {load.unit for load in loads if load.unit in dispatching and _left_out(load)}
-    excused = left_out if served else set()
+def _excuse(library: MemberPath, loads: list[Load], declaration: Declaration | None) -> list[Load]:
+    if not any(_left_out(load) for load in loads):
+        return loads
+    excused = _dispatched(library, loads, declaration) | _counterparts(loads)
     general = [load for load in loads if not load.unit.suffixed]
-    covered = bool(general) and all(not _absent(load) or load.unit in excused for load in general)
-    for load in loads:
-        specific = load.unit.suffixed and covered and _absent(load)
-        yield replace(load, excused=True) if specific or load.unit in excused else load
+    if general and all(not _absent(load) or load.unit in excused for load in general):
+        excused |= {load.unit for load in loads if load.unit.suffixed and _absent(load)}
+    return [replace(load, excused=True) if load.unit in excused else load for load in loads]
+
+
+def _dispatched(library: MemberPath, loads: list[Load], declaration: Declaration | None) -> set[Unit]:
+    """Units that the library chooses between at run time, where at least one of them is there for this GPU."""
+    dispatching = _dispatching(library, [load.unit for load in loads], declaration)
+    mine = [load for load in loads if load.unit in dispatching]
+    served = any(not _left_out(load) for load in mine)
+    return {load.unit for load in mine if _left_out(load)} if served else set()
+
+
+def _dispatching(library: MemberPath, units: list[Unit], declaration: Declaration | None) -> set[Unit]:
+    if is_toolkit_library(library.name) or _listed(library, declaration, "by_design"):
+        return set(units)
+    single = {unit for unit in units if len(_architectures(unit)) == 1 and _only_cubins(unit)}
+    architectures = {number for unit in single for number in _architectures(unit)}
+    many = _containers(single) >= LEAST_CONTAINERS
+    return single if many and len(architectures) >= LEAST_ARCHITECTURES else set()
+
+
+def _counterparts(loads: list[Load]) -> set[Unit]:
+    """General units that are missing where the library has much code of its own for just this GPU."""
+    missing = {load.unit for load in loads if not load.unit.suffixed and _absent(load)}
+    general = _containers(load.unit for load in loads if not load.unit.suffixed and not _absent(load))
+    specific = _containers(load.unit for load in loads if load.unit.suffixed and not _absent(load))
+    enough = specific >= max(LEAST_SPECIFIC, SPECIFIC_FOR_EACH * _containers(missing))
+    return missing if enough and general >= LARGE else set()
+
+
+def _beside_large_libraries(
+    judged: dict[MemberPath, list[Load]], declaration: Declaration | None
+) -> frozenset[MemberPath]:
+    """Libraries of nothing but absent specific code, where the others are large and complete."""
+    only = {
+        library
+        for library, group in judged.items()
+        if all(load.unit.suffixed and _absent(load) for load in group)
+        and not _listed(library, declaration, "never_by_design")
+    }
+    others = [
+        load
+        for library, group in judged.items()
+        if library not in only and not is_toolkit_library(library.name)
+        for load in group
+        if not load.unit.suffixed and not load.unit.bare
+    ]
+    complete = all(load.excused or not _absent(load) for load in others)
+    large = _containers(load.unit for load in others if not load.excused) >= LARGE
+    return frozenset(only) if complete and large else frozenset()
 
 
 def _absent(load: Load) -> bool:
@@ -75,19 +130,13 @@ def _left_out(load: Load) -> bool:
     return _absent(load) or (load.selection.via is Via.JIT and not load.selection.loads)
 
 
-def _listed(name: str, declaration: Declaration | None, field: str) -> bool:
+def _containers(units: Iterable[Unit]) -> int:
+    return sum(unit.count for unit in units)
+
+
+def _listed(library: MemberPath, declaration: Declaration | None, field: str) -> bool:
     patterns: tuple[str, ...] = getattr(declaration, field) if declaration is not None else ()
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
-
-
-def _dispatching(name: str, units: list[Unit], declaration: Declaration | None) -> set[Unit]:
-    """The units of a library that are chosen by architecture at run time."""
-    if is_toolkit_library(name) or _listed(name, declaration, "by_design"):
-        return set(units)
-    single = {unit for unit in units if len(_architectures(unit)) == 1 and _only_cubins(unit)}
-    architectures = {number for unit in single for number in _architectures(unit)}
-    many = sum(unit.count for unit in single) >= LEAST_CONTAINERS
-    return single if many and len(architectures) >= LEAST_ARCHITECTURES else set()
+    return any(fnmatchcase(library.name.rpartition("/")[2], pattern) for pattern in patterns)
 
 
 def _architectures(unit: Unit) -> set[int]:

@@ -136,3 +136,20 @@ def test_builds_per_cuda_version_are_alternatives(tmp_path: Path, policy: Policy
 )
 def test_names_of_toolkit_libraries(name: str, known: bool) -> None:
     assert is_toolkit_library(name) is known
+
+
+def test_counterparts_are_excused_in_large_libraries_only(tmp_path: Path, policy: Policy) -> None:
+    large = Elf("liblarge.so", units(*(["80 90"] * 16), "80 89", *(["90a"] * 8)))
+    answer = asked(large, "90@535", tmp_path, policy)
+    assert (answer.verdict, answer.fatbins.by_design) == ("pass", 1)
+    small = Elf("libsmall.so", units(*(["80 90"] * 3), "80 89", "90a", "90a"))
+    assert asked(small, "90@535", tmp_path, policy).causes == ("arch-missing",)
+
+
+def test_a_specific_library_is_excused_beside_large_ones_only(tmp_path: Path, policy: Policy) -> None:
+    for count, verdict in ((16, "pass"), (3, "fail")):
+        root = tmp_path / str(count)
+        build(Elf("libgeneral.so", units(*(["80 90"] * count))), root)
+        build(Elf("libmla.so", units("90a", "90a")), root)
+        report = run_audit([root], [policy.parse_target("80@535")], policy)
+        assert report.targets[0].verdict == verdict
