@@ -1,0 +1,241 @@
+"""Loading through a stand-in driver: what each answer means, and that no way of failing spoils the rest."""
+
+from __future__ import annotations
+
+import tarfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipeline.errors import ExitStatus, InfrastructureError, UsageError
+from pipeline.gpu.answer import NoAnswer
+from pipeline.gpu.attempts import Limits
+from pipeline.gpu.forecast import Role
+from pipeline.gpu.load import LoadSettings, load_modules
+from pipeline.model.finding import Verdict
+from pipeline.model.versions import DriverVersion
+from pipeline.rules.selection import JitPass, Via
+from tests.gpu import made
+from tests.gpu.standin import BAD_PTX, JIT_DISABLED, NO_BINARY, SUCCESS, VERSION, StandIn
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.gpu.report import LoadReport
+    from pipeline.policy import Policy
+
+NATIVE = (SUCCESS, SUCCESS, NO_BINARY)
+BY_JIT = (SUCCESS, JIT_DISABLED, SUCCESS)
+LIMITS = Limits(start=10.0, container=10.0)
+
+
+def settings(driver: StandIn, *, limits: Limits = LIMITS, fresh: bool = False) -> LoadSettings:
+    return LoadSettings(
+        environment=driver.environment(),
+        limits=limits,
+        fresh=fresh,
+        locks=driver.folder,
+        module=lambda: DriverVersion(VERSION),
+    )
+
+
+def native(driver: StandIn, serial: int = 0) -> bytes:
+    return driver.answers(made.fatbin(made.cubin("90", serial)), *NATIVE)
+
+
+def results(report: LoadReport) -> list[str]:
+    return [item.result for item in report.observed]
+
+
+def test_what_loads_passes_and_each_pass_is_told(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+    jit = driver.answers(made.fatbin(made.cubin("80"), made.ptx("80")), *BY_JIT)
+    file = made.library(tmp_path / "lib.so", [native(driver), jit])
+    report = load_modules(file, policy, settings(driver))
+    assert report.verdict is Verdict.PASS
+    assert report.status is ExitStatus.PASS
+    assert [item.via for item in report.observed] == [Via.CUBIN, Via.JIT]
+    assert [item.agrees for item in report.observed] == [True, True]
+    assert report.observed[0].jit_seconds is None
+    assert report.observed[1].jit_seconds is not None
+    assert report.machine.label == "90@580.159.04"
+
+
+def test_what_does_not_load_fails(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+    other = driver.answers(made.fatbin(made.cubin("89")), NO_BINARY)
+    newer = driver.answers(made.fatbin(made.ptx("90", "9.5")), BAD_PTX, JIT_DISABLED, BAD_PTX)
+    file = made.library(tmp_path / "lib.so", [native(driver), other, newer])
+    report = load_modules(file, policy, settings(driver))
+    assert report.verdict is Verdict.FAIL
+    assert report.status is ExitStatus.REFUSED
+    assert [item.result for item in report.missing] == [NO_BINARY, BAD_PTX]
+    assert not report.disagreements
+
+
+def test_a_contradiction_is_no_pass_and_names_the_bytes(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+    """The rules say that sm_89 does not run on sm_90; a driver that loads it must not be believed in silence."""
+    strange = driver.answers(made.fatbin(made.cubin("89")), SUCCESS, SUCCESS, NO_BINARY)
+    file = made.library(tmp_path / "lib.so", [native(driver), strange])
+    report = load_modules(file, policy, settings(driver))
+    assert report.verdict is Verdict.UNKNOWN
+    assert report.status is ExitStatus.REFUSED
+    assert [len(item.sha256) for item in report.disagreements] == [64]
+
+
+def test_a_contradiction_in_a_pass_that_is_only_asked_for_counts_too(
+    driver: StandIn, tmp_path: Path, policy: Policy
+) -> None:
+    strange = driver.answers(made.fatbin(made.cubin("90", 7)), SUCCESS, SUCCESS, SUCCESS)
+    report = load_modules(made.library(tmp_path / "lib.so", [strange]), policy, settings(driver))
+    assert report.verdict is Verdict.UNKNOWN
+
+
+def test_an_unforeseen_failure_fails_and_is_told_as_a_contradiction(
+    driver: StandIn, tmp_path: Path, policy: Policy
+) -> None:
+    strange = driver.answers(made.fatbin(made.cubin("90", 8)), NO_BINARY)
+    report = load_modules(made.library(tmp_path / "lib.so", [strange]), policy, settings(driver))
+    assert report.verdict is Verdict.FAIL
+    assert report.disagreements == report.observed
+
+
+@pytest.mark.parametrize(("general", "verdict"), [(True, Verdict.PASS), (False, Verdict.FAIL)])
+def test_absence_by_design_is_excused_only_beside_full_coverage(
+    driver: StandIn, tmp_path: Path, policy: Policy, *, general: bool, verdict: Verdict
+) -> None:
+    driver.more["STANDIN_DEVICES"] = f"NVIDIA A100|80|{'ab' * 16}|{'ab' * 16}"
+    special = driver.answers(made.fatbin(made.cubin("90a")), NO_BINARY)
+    plain = driver.answers(made.fatbin(made.cubin("80")), *NATIVE)
+    file = made.library(tmp_path / "lib.so", [plain, special] if general else [special])
+    assert load_modules(file, policy, settings(driver)).verdict is verdict
+
+
+def test_what_only_linkers_read_is_told_apart(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+    file = made.library(
+        tmp_path / "lib.so",
+        [native(driver), made.fatbin(made.lto_ir("90")), made.fatbin()],
+        [made.fatbin(made.cubin("90", 5))],
+    )
+    report = load_modules(file, policy, settings(driver))
+    assert report.verdict is Verdict.PASS
+    assert [item.role for item in report.left_out] == [Role.FOREIGN, Role.EMPTY, Role.RELOCATABLE]
+    assert len({line[2] for line in driver.loads()}) == 1
+
+
+def test_nothing_to_load_is_no_pass(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+    file = made.library(tmp_path / "lib.so", [], [made.fatbin(made.cubin("90"))])
+    report = load_modules(file, policy, settings(driver))
+    assert report.verdict is not Verdict.PASS
+    assert report.status is ExitStatus.NOTHING_EXAMINED
+
+
+def test_damage_fails_and_the_rest_is_still_loaded(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+    cut = made.fatbin(made.cubin("90", 3))[:-4000]
+    report = load_modules(made.library(tmp_path / "lib.so", [native(driver), cut]), policy, settings(driver))
+    assert report.status is ExitStatus.CORRUPT_INPUT
+    assert report.verdict is Verdict.FAIL
+    assert results(report) == [SUCCESS]
+
+
+# what a driver does to its process
+
+
+def test_a_crash_is_an_outcome(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+    bad = driver.answers(made.fatbin(made.cubin("90", 1)), "crash", *NATIVE[1:])
+    file = made.library(tmp_path / "lib.so", [native(driver), bad, native(driver, 2)])
+    report = load_modules(file, policy, settings(driver))
+    assert results(report) == [SUCCESS, NoAnswer.CRASHED, SUCCESS]
+    assert "SIGSEGV" in report.observed[1].answers[JitPass.AS_IS].detail
+    assert report.verdict is Verdict.FAIL
+
+
+def test_a_hang_is_an_outcome(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+    bad = driver.answers(made.fatbin(made.cubin("90", 1)), "hang", *NATIVE[1:])
+    file = made.library(tmp_path / "lib.so", [native(driver), bad, native(driver, 2)])
+    report = load_modules(file, policy, settings(driver, limits=Limits(start=10.0, container=0.3)))
+    assert results(report) == [SUCCESS, NoAnswer.TIMED_OUT, SUCCESS]
+
+
+def test_a_driver_that_always_hangs_ends_the_pass_soon(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+    bad = [driver.answers(made.fatbin(made.cubin("90", serial)), "hang", *NATIVE[1:]) for serial in range(20)]
+    report = load_modules(
+        made.library(tmp_path / "lib.so", bad), policy, settings(driver, limits=Limits(start=10.0, container=0.1))
+    )
+    assert results(report) == [NoAnswer.TIMED_OUT] * 3 + [NoAnswer.NOT_TRIED] * 17
+    assert report.verdict is Verdict.FAIL
+
+
+def test_a_poisoned_context_does_not_fail_what_follows(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+    poison = driver.answers(made.fatbin(made.cubin("90", 1)), "poison", *NATIVE[1:])
+    file = made.library(tmp_path / "lib.so", [poison, native(driver, 2), native(driver, 3)])
+    report = load_modules(file, policy, settings(driver))
+    assert results(report) == [SUCCESS, SUCCESS, SUCCESS]
+    assert report.verdict is Verdict.PASS
+    told = report.observed[1].answers[JitPass.AS_IS].detail
+    assert told.startswith("CUDA_ERROR_ILLEGAL_ADDRESS at first")
+    assert report.observed[2].answers[JitPass.AS_IS].detail == ""
+
+
+def test_every_failure_is_repeated_in_another_process(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+    bad = [driver.answers(made.fatbin(made.cubin("89", serial)), NO_BINARY) for serial in range(3)]
+    load_modules(made.library(tmp_path / "lib.so", bad), policy, settings(driver))
+    processes = {(digest, process) for process, mode, digest, *_ in driver.loads() if mode == "0"}
+    assert len(processes) == 6
+    assert len({process for _, process in processes}) == 2
+
+
+def test_every_failure_can_have_a_process_of_its_own(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+    bad = [driver.answers(made.fatbin(made.cubin("89", serial)), NO_BINARY) for serial in range(3)]
+    load_modules(made.library(tmp_path / "lib.so", bad), policy, settings(driver, fresh=True))
+    assert len({process for process, mode, *_ in driver.loads() if mode == "0"}) == 4
+
+
+@pytest.mark.parametrize("error", ["CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_DEVICE_UNAVAILABLE"])
+def test_a_device_at_fault_is_no_verdict(driver: StandIn, tmp_path: Path, policy: Policy, error: str) -> None:
+    bad = driver.answers(made.fatbin(made.cubin("90", 1)), error)
+    with pytest.raises(InfrastructureError, match=error):
+        load_modules(made.library(tmp_path / "lib.so", [bad]), policy, settings(driver))
+
+
+def test_a_context_that_cannot_be_made_is_no_verdict(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+    driver.more["STANDIN_CONTEXT"] = "2"
+    with pytest.raises(InfrastructureError, match="cuDevicePrimaryCtxRetain answers CUDA_ERROR_OUT_OF_MEMORY"):
+        load_modules(made.library(tmp_path / "lib.so", [native(driver)]), policy, settings(driver))
+
+
+# what the caller's environment must not decide
+
+
+def test_the_callers_variables_do_not_change_a_pass(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+    driver.more |= {"CUDA_DISABLE_PTX_JIT": "1", "CUDA_FORCE_PTX_JIT": "1", "CUDA_MODULE_LOADING": "LAZY"}
+    jit = driver.answers(made.fatbin(made.ptx("80")), *BY_JIT)
+    report = load_modules(made.library(tmp_path / "lib.so", [jit]), policy, settings(driver))
+    assert report.verdict is Verdict.PASS
+    assert {line[-1] for line in driver.loads()} == {"EAGER"}
+
+
+# bare images and archives
+
+
+def test_bare_images_and_archives(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+    (tmp_path / "in").mkdir()
+    text = b".version 9.0\n.target sm_80\n.address_size 64\n"
+    (tmp_path / "in" / "a.ptx").write_bytes(driver.answers(text, *BY_JIT[:2], SUCCESS))
+    (tmp_path / "in" / "b.fatbin").write_bytes(native(driver, 1) + native(driver, 2))
+    made.library(tmp_path / "in" / "c.so", [native(driver, 3)])
+    bundle = tmp_path / "bundle.tar.gz"
+    with tarfile.open(bundle, "w:gz") as archive:
+        archive.add(tmp_path / "in", "bundle-1")
+    report = load_modules(bundle, policy, settings(driver))
+    assert [str(item.path).partition("bundle-1/")[2] for item in report.observed] == [
+        "a.ptx",
+        "b.fatbin!/0",
+        "b.fatbin!/1",
+        "c.so!/.nv_fatbin!/0",
+    ]
+    assert report.verdict is Verdict.PASS
+    assert report.format == "tar.gz"
+
+
+def test_a_path_that_is_not_there(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+    with pytest.raises(UsageError):
+        load_modules(tmp_path / "nowhere", policy, settings(driver))
