@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
+import uuid
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +61,7 @@ class Compilation:
         check_disk(self._lane, self._state, self._engine)
         forget(self._folder)
         with BuildLog(self._folder / "logs" / "build.log", progress) as log:
+            log.keep("Dockerfile", rendered.text)
             return self._build(base, rendered, ingredients, log)
 
     def _check_platform(self) -> None:
@@ -95,7 +97,8 @@ class Compilation:
     def _compile(
         self, rendered: RenderedDockerfile, tree: Path, recipe_digest: str, collected: Path, log: BuildLog
     ) -> None:
-        tag = f"{BUILD_REPOSITORY}:{recipe_digest[:24]}"
+        # A name of its own, so that two runs at once do not take each other's result away.
+        tag = f"{BUILD_REPOSITORY}:{recipe_digest[:16]}-{uuid.uuid4().hex[:8]}"
         context = BuildContext(rendered.text, private_files(self._settings.network), {"source": tree})
         request = BuildRequest(lane=self._lane.id, tag=tag, context=context, arguments=self._arguments())
         try:

@@ -29,6 +29,10 @@ class BuildLog:
     def __exit__(self, *_: object) -> None:
         self._stream.close()
 
+    def keep(self, name: str, text: str) -> None:
+        """Put a file that explains the log beside it."""
+        self.path.with_name(name).write_text(text, encoding="utf-8")
+
     def __call__(self, line: str) -> None:
         """Write one line and pass it on."""
         self._stream.write(f"{line}\n")

@@ -62,6 +62,17 @@ def last_built(folder: Path, lane_id: str) -> Artifact | None:
     return read_built(folder, lane_id, str(recipe)) if recipe else None
 
 
+def stand_in_of(folder: Path) -> str | None:
+    """What the recorded bundle was built on that is not the declared base image: evidence must say it.
+
+    ``None`` when the base image was the real one, or the bundle was fetched.
+    """
+    base = _read(folder / RECORD).get("base_image")
+    if not isinstance(base, dict) or base.get("origin") in {"pulled", "local"}:
+        return None
+    return f"{base.get('origin')} image {base.get('reference')}"
+
+
 def forget(folder: Path) -> None:
     """Drop the record before building anew: should that fail, yesterday's bundle must not pass for today's."""
     try:

@@ -25,6 +25,8 @@ _GLOB = re.compile(r"[A-Za-z0-9_./+*?-]+")
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+(=[A-Za-z0-9.+:~-]+)?")
 _DEFINE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
+_REFERENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
+
 _FIRST_WHEEL_MAJOR = 13
 
 
@@ -41,7 +43,7 @@ def render_dockerfile(lane: Lane, recipe: BuildRecipe, base: str, resources: Res
 
     ``UsageError`` for a template that does not exist or is wrong, and for values that no Dockerfile should carry.
     """
-    _check(lane, recipe)
+    _check(lane, recipe, base)
     environment = Environment(
         loader=FileSystemLoader([*resources.dockerfiles, resources.templates / "docker"]),
         undefined=StrictUndefined,
@@ -113,10 +115,12 @@ def _definitions(lane: Lane, recipe: BuildRecipe, compression: str) -> dict[str,
     return {**recipe.defines, **decided}
 
 
-def _check(lane: Lane, recipe: BuildRecipe) -> None:
+def _check(lane: Lane, recipe: BuildRecipe, base: str) -> None:
     for name, value in recipe.defines.items():
         if not _DEFINE.fullmatch(name) or not value.isprintable():
             raise UsageError(f"{lane.id}: {name!r} is not a CMake cache entry with a value on one line")
+    if not recipe.cmake_target.isprintable() or not _REFERENCE.fullmatch(base):
+        raise UsageError(f"{lane.id}: {recipe.cmake_target!r} on {base!r} is not a target on an image")
     for path in (*recipe.install, *recipe.install.values(), *recipe.ship):
         if not _GLOB.fullmatch(path) or path.startswith("/") or ".." in path.split("/"):
             raise UsageError(f"{lane.id}: {path!r} is not a plain relative path in the build tree or the bundle")

@@ -19,7 +19,6 @@ import pytest
 
 from pipeline.build.builder import build_lane
 from pipeline.build.diagnosis import CompilerFailed
-from pipeline.engine.labels import BUILD_REPOSITORY
 from pipeline.errors import CorruptInput, EngineUnavailable, InfrastructureError, Refused, UsageError
 from pipeline.model.lane import BaseImage, Platform, PrebuiltFile, ToolkitOrigin
 from pipeline.model.versions import ToolkitVersion
@@ -86,7 +85,9 @@ def test_a_lane_is_built_once(tmp_path: Path, project: Path, engine: DockerEngin
     assert (facts["kind"], facts["lane"], facts["source"]["kind"]) == ("bundle", "tiny", "path")
     assert facts["compiler"].startswith("g++")
     assert facts["base_image"]["digest"].startswith("sha256:")
-    assert "[compile" in (tmp_path / "state/lanes/tiny/logs/build.log").read_text()
+    logs = tmp_path / "state/lanes/tiny/logs"
+    assert "[compile" in (logs / "build.log").read_text()
+    assert " AS compile\n" in (logs / "Dockerfile").read_text()
     before = artifact.path.stat().st_mtime_ns
     started = time.monotonic()
     assert _build(source_lane(project), tmp_path / "state", engine) == artifact
@@ -280,7 +281,7 @@ from pipeline.build.builder import build_lane
 from pipeline.engine.docker import DockerEngine
 from tests.build.lanes import settings, source_lane
 with DockerEngine.connect() as engine:
-    lane = source_lane(Path(sys.argv[1]))
+    lane = source_lane(Path(sys.argv[1]), id=sys.argv[3])
     build_lane(lane, state=Path(sys.argv[2]), engine=engine, settings=settings(), progress=print)
 """
 
@@ -311,9 +312,9 @@ def test_a_build_that_is_stopped_leaves_nothing_running(
     program, seconds = endless.split()
     with (project / "CMakeLists.txt").open("a") as stream:
         stream.write(f"execute_process(COMMAND {program} {seconds})\n")
-    before = {container.id for container in engine.client.containers.list(all=True)}
+    lane = f"endless-{os.getpid()}-{int(how)}"
     process = subprocess.Popen(
-        [sys.executable, "-c", _ENDLESS, str(project), str(tmp_path / "state")],
+        [sys.executable, "-c", _ENDLESS, str(project), str(tmp_path / "state"), lane],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         cwd=Path(__file__).parents[2],
@@ -326,13 +327,9 @@ def test_a_build_that_is_stopped_leaves_nothing_running(
         process.kill()
         process.wait()
     assert _wait(lambda: not _running(endless), 10)
-    ours = [
-        container
-        for container in engine.client.containers.list(all=True, filters={"label": "io.cubingate.lane=tiny"})
-        if container.id not in before
-    ]
-    assert ours == []
-    assert engine.client.images.list(name=f"{BUILD_REPOSITORY}:{'0' * 24}") == []
-    assert not (tmp_path / "state/lanes/tiny/build.json").exists()
+    label = {"label": f"io.cubingate.lane={lane}"}
+    assert engine.client.containers.list(all=True, filters={**label}) == []
+    assert engine.client.images.list(filters={**label}) == []
+    assert not (tmp_path / "state/lanes" / lane / "build.json").exists()
     if how is signal.SIGINT:
         assert [path for path in (tmp_path / "state").iterdir() if path.name.startswith(".")] == []

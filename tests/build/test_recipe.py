@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.build.recipe import Ingredients, forget, last_built, read_built, write_built
+from pipeline.build.recipe import Ingredients, forget, last_built, read_built, stand_in_of, write_built
 from pipeline.model.artifact import Artifact
 
 if TYPE_CHECKING:
@@ -75,3 +75,13 @@ def test_a_build_that_begins_forgets_the_last_one(tmp_path: Path, built: Artifac
     forget(tmp_path)
     assert last_built(tmp_path, "lane") is None
     forget(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("origin", "said"),
+    [("pulled", None), ("local", None), ("debootstrap", "debootstrap image x:1"), ("stand-in", "stand-in image x:1")],
+)
+def test_what_a_bundle_was_built_on(tmp_path: Path, built: Artifact, origin: str, said: str | None) -> None:
+    assert stand_in_of(tmp_path) is None
+    write_built(tmp_path, built, {"base_image": {"reference": "x:1", "digest": "sha256:0", "origin": origin}})
+    assert stand_in_of(tmp_path) == said

@@ -100,11 +100,18 @@ def test_a_define_is_one_word_for_the_shell(value: str) -> None:
         {"ship": ("libcudart.so.* && touch /x",)},
         {"packages": ("git && touch /x",)},
         {"packages": ("--allow-downgrades",)},
+        {"cmake_target": "server\nRUN touch /x"},
     ],
 )
 def test_values_that_no_dockerfile_should_carry(changes: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="tiny: "):
         _cpu(replace(RECIPE, **changes))
+
+
+@pytest.mark.parametrize("base", ["", "debian\nRUN touch /x", "debian AS tools", "--platform=x"])
+def test_a_base_that_is_no_image(base: str) -> None:
+    with pytest.raises(UsageError, match="is not a target on an image"):
+        render_dockerfile(source_lane(Path()), RECIPE, base, find_resources())
 
 
 def test_packages_and_libraries() -> None:

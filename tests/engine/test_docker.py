@@ -151,6 +151,24 @@ def test_bootstrapping_a_suite_that_does_not_exist(engine: DockerEngine) -> None
 
 
 @pytest.mark.docker
+@pytest.mark.network
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("debootstrap") is None or os.geteuid() != 0, reason="needs debootstrap and root")
+def test_bootstrapping_a_suite(engine: DockerEngine) -> None:
+    image = BaseImage("x", "localhost:1/none:1", fallback=Debootstrap("bookworm", ("hello",)))
+    lines: list[str] = []
+    ready = engine.ensure(image, lines.append)
+    try:
+        assert ready.reference.startswith("cubingate-local/debian:bookworm-")
+        assert ready.origin is ImageOrigin.DEBOOTSTRAP
+        assert any("instead" in line for line in lines)
+        assert engine.client.containers.run(ready.reference, ["hello"], remove=True) == b"Hello, world!\n"
+        assert engine.ensure(image, lines.append) == ready
+    finally:
+        engine.remove_image(ready.reference)
+
+
+@pytest.mark.docker
 def test_a_server_answers_and_leaves_nothing(engine: DockerEngine, launch: Launch) -> None:
     server = engine.start(launch)
     try:
