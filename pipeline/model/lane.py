@@ -218,6 +218,8 @@ class Lane:
     that do not declare them). ``required`` are the check ids that must have passing evidence, never empty:
     ``audit``, ``smoke@cpu``, ``load@SM@DRIVER``, ``smoke@SM@DRIVER``. ``runner`` are the labels of the CI runner that
     builds the lane (none: the workflow chooses); ``places`` says where each setting stands in matrix.yaml.
+    ``by_design`` and ``never_by_design`` are shell patterns of libraries: those that dispatch between architectures
+    themselves, and those in which every unit must serve every target.
     """
 
     id: str
@@ -243,6 +245,8 @@ class Lane:
     position: Position
     runner: tuple[str, ...] = ()
     places: dict[str, Position] = field(default_factory=dict)
+    by_design: tuple[str, ...] = ()
+    never_by_design: tuple[str, ...] = ()
 
     @property
     def prebuilt(self) -> bool:

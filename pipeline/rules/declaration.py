@@ -80,4 +80,6 @@ class Declaration:
             driver_floor=lane.driver_floor,
             targets=lane.targets,
             host=HostFloor(lane.host_glibc, None, lane.host_libraries),
+            by_design=lane.by_design,
+            never_by_design=lane.never_by_design,
         )
