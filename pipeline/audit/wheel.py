@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import zipfile
-from email.parser import HeaderParser
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+    from zipfile import ZipFile
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
 _LARGEST_METADATA = 4 << 20
@@ -22,6 +21,8 @@ def requirements_of(path: Path) -> tuple[str, ...]:
     """
     if path.suffix != ".whl" or not path.is_file():
         return ()
+    import zipfile
+
     try:
         with zipfile.ZipFile(path) as archive:
             return tuple(dict.fromkeys(_names(archive)))
@@ -29,7 +30,9 @@ def requirements_of(path: Path) -> tuple[str, ...]:
         return ()
 
 
-def _names(archive: zipfile.ZipFile) -> Iterator[str]:
+def _names(archive: ZipFile) -> Iterator[str]:
+    from email.parser import HeaderParser
+
     for info in archive.infolist():
         if info.filename.count("/") == 1 and info.filename.endswith(".dist-info/METADATA"):
             if info.file_size > _LARGEST_METADATA:
