@@ -26,7 +26,7 @@ from tests.build.lanes import RECIPE, cuda_source_lane, settings, source_lane, t
 from tests.values import cpu_lane
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pipeline.engine.docker import DockerEngine
     from pipeline.model.artifact import Artifact
@@ -208,7 +208,7 @@ def test_a_disk_without_room(
 
 
 @pytest.fixture
-def old_toolkit(engine: DockerEngine) -> str:
+def old_toolkit(engine: DockerEngine) -> Iterator[str]:
     """An image with an ``nvcc`` that says 12.4: what a wrong base image looks like from inside."""
     from pipeline.engine.buildkit import BuildRequest
     from pipeline.engine.context import BuildContext
@@ -223,7 +223,8 @@ def old_toolkit(engine: DockerEngine) -> str:
     )
     tag = "cubingate-local/test-old-toolkit:1"
     engine.build(BuildRequest(lane="test", tag=tag, context=BuildContext(dockerfile)), _silent)
-    return tag
+    yield tag
+    engine.remove_image(tag)
 
 
 @pytest.mark.docker
