@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from pipeline.gpu.report import LoadReport
 
+_MOST_JOBS = 64  # three processes with a context each
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """What to load, where, and how long that may take."""
@@ -29,6 +31,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=600.0,
         help="for a device that another check holds (600)",
     )
+    parser.add_argument("--jobs", metavar="N", type=int, default=1, help="containers at the same time (default 1)")
     parser.add_argument("--fresh", action="store_true", help="repeat each failing container in a process of its own")
     add_format(parser)
     add_output(parser)
@@ -41,8 +44,11 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     from pipeline.gpu.load import LoadSettings, load_modules
     from pipeline.policy import load_policy
 
-    if arguments.timeout <= 0 or arguments.wait < 0:
-        raise UsageError("--timeout and --wait are seconds", remedy="such as --timeout 300 --wait 600")
+    if arguments.timeout <= 0 or arguments.wait < 0 or not 1 <= arguments.jobs <= _MOST_JOBS:
+        raise UsageError(
+            f"--timeout and --wait are seconds, --jobs is from 1 to {_MOST_JOBS}",
+            remedy="such as --timeout 300 --wait 600 --jobs 4",
+        )
     if not arguments.path.exists():
         raise UsageError(f"{arguments.path} does not exist", remedy="name a file or a folder")
     settings = LoadSettings(
@@ -51,6 +57,7 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
         limits=Limits(container=arguments.timeout),
         wait=arguments.wait,
         fresh=arguments.fresh,
+        jobs=arguments.jobs,
         note=_note,
     )
     report = load_modules(arguments.path, load_policy(), settings)

@@ -49,7 +49,6 @@ class Attempts:
 
     def __init__(self, environment: Mapping[str, str], *, limits: Limits, fresh: bool) -> None:
         """Start the first worker; ``InfrastructureError`` when no process can be started."""
-        self.seconds = 0.0
         self._environment = environment
         self._limits = limits
         self._fresh = fresh
@@ -68,7 +67,7 @@ class Attempts:
     def use(self, device: int) -> None:
         """Have the first worker open a device, without waiting for it."""
         self._device = device
-        self._first().tell(str(device).encode(), self._limits.start)
+        self._open(self._first())
 
     def _first(self) -> Child:
         if self._main is None:
@@ -89,7 +88,6 @@ class Attempts:
         if not answer.loaded:
             answer = self._again(image, answer, expected)
         self._hangs += answer.result == NoAnswer.TIMED_OUT
-        self.seconds += answer.seconds
         return answer
 
     def _load_main(self, image: bytes) -> Answer:
@@ -124,9 +122,15 @@ class Attempts:
         """A worker with the device open; ``InfrastructureError`` when the driver does not start any more."""
         child = self._born()
         greet(child, self._limits.start)
-        child.tell(str(self._device).encode(), self._limits.start)
+        self._open(child)
         greet(child, self._limits.start)
         return child
+
+    def _open(self, child: Child) -> None:
+        try:
+            child.tell(str(self._device).encode(), self._limits.start)
+        except (WorkerLost, WorkerSilent) as error:
+            raise InfrastructureError(f"the NVIDIA driver ended its process after its start: {error}") from error
 
     def _born(self) -> Child:
         if self._stopped:
@@ -136,6 +140,8 @@ class Attempts:
         except OSError as error:
             raise InfrastructureError(f"cannot start a process: {error.strerror}") from error
         self._alive.add(child)
+        if self._stopped:  # meanwhile, by another thread
+            child.kill()
         return child
 
     def _kept(self, child: Child, answer: Answer) -> Child | None:

@@ -102,8 +102,7 @@ class Observed:
 class LoadReport:
     """Everything a load says. ``left_out`` are the containers that no program gives to a driver.
 
-    ``seconds`` is the wall time of all passes, containers read and loaded; ``driver_seconds`` the time inside the
-    driver's load calls by pass.
+    ``seconds`` is the wall time of everything, the driver's start included.
     """
 
     artifact: str
@@ -116,7 +115,11 @@ class LoadReport:
     damage: tuple[Damage, ...]
     policy_date: str
     seconds: float
-    driver_seconds: Mapping[JitPass, float]
+
+    @property
+    def driver_seconds(self) -> dict[JitPass, float]:
+        """The time inside the driver's load calls, by pass."""
+        return {jit: sum(item.answers[jit].seconds for item in self.observed) for jit in JitPass}
 
     @property
     def missing(self) -> tuple[Observed, ...]:

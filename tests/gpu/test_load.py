@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import tarfile
+import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -200,6 +203,31 @@ def test_a_context_that_cannot_be_made_is_no_verdict(driver: StandIn, tmp_path: 
     driver.more["STANDIN_CONTEXT"] = "2"
     with pytest.raises(InfrastructureError, match="cuDevicePrimaryCtxRetain answers CUDA_ERROR_OUT_OF_MEMORY"):
         load_modules(made.library(tmp_path / "lib.so", [native(driver)]), policy, settings(driver))
+
+
+# several at once
+
+
+def test_jobs_keep_the_order_and_share_nothing(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+    images = [
+        driver.answers(made.fatbin(made.cubin("90", serial)), "poison" if serial % 5 == 1 else SUCCESS, *NATIVE[1:])
+        for serial in range(20)
+    ]
+    chosen = replace(settings(driver), jobs=4)
+    report = load_modules(made.library(tmp_path / "lib.so", images), policy, chosen)
+    assert report.verdict is Verdict.PASS
+    assert [item.sha256 for item in report.observed] == [hashlib.sha256(image).hexdigest() for image in images]
+    assert len({process for process, mode, *_ in driver.loads() if mode == "1"}) == 4
+
+
+def test_a_device_at_fault_ends_all_jobs(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+    bad = driver.answers(made.fatbin(made.cubin("90", 1)), "CUDA_ERROR_OUT_OF_MEMORY")
+    slow = [driver.answers(made.fatbin(made.cubin("90", serial)), "hang", *NATIVE[1:]) for serial in range(2, 4)]
+    file = made.library(tmp_path / "lib.so", [*slow, bad])
+    started = time.monotonic()
+    with pytest.raises(InfrastructureError, match="OUT_OF_MEMORY"):
+        load_modules(file, policy, replace(settings(driver, limits=Limits(start=10, container=60)), jobs=3))
+    assert time.monotonic() - started < 20
 
 
 # what the caller's environment must not decide

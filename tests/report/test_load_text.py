@@ -53,7 +53,6 @@ def report(*items: Observed, left_out: Sequence[Role] = ()) -> LoadReport:
         damage=(),
         policy_date="2026-11-30",
         seconds=2.0,
-        driver_seconds=dict.fromkeys(JitPass, 0.5),
     )
 
 

@@ -1,0 +1,80 @@
+"""The three passes side by side: each container is in all of them at once."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from pipeline.gpu.attempts import Attempts, Limits
+from pipeline.gpu.report import Observed
+from pipeline.rules.selection import JitPass
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from concurrent.futures import Executor
+
+    from pipeline.gpu.forecast import Container, Forecaster
+    from pipeline.gpu.greeting import Greeting
+
+# What a caller's own variables must not decide.
+_OURS = ("CUDA_DISABLE_PTX_JIT", "CUDA_FORCE_PTX_JIT", "CUDA_DISABLE_JIT", "CUDA_FORCE_JIT", "CUDA_LAUNCH_BLOCKING")
+# The cache is off in every pass: a hit would hide the JIT and its time, and our modules would push out the user's.
+_ALWAYS = {"CUDA_MODULE_LOADING": "EAGER", "CUDA_CACHE_DISABLE": "1"}
+_VARIABLES: dict[JitPass, dict[str, str]] = {
+    JitPass.AS_IS: {},
+    JitPass.FORBIDDEN: {"CUDA_DISABLE_PTX_JIT": "1"},
+    JitPass.FORCED: {"CUDA_FORCE_PTX_JIT": "1"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Passes:
+    """One worker for each pass; not for two containers at once."""
+
+    attempts: Mapping[JitPass, Attempts]
+
+    @classmethod
+    def started(cls, environment: Mapping[str, str], limits: Limits, *, fresh: bool) -> Passes:
+        """Start the three drivers at the same time; ``InfrastructureError`` when no process can be started."""
+        kept = {name: value for name, value in environment.items() if name not in _OURS}
+        return cls(
+            {
+                jit: Attempts({**kept, **_ALWAYS, **variables}, limits=limits, fresh=fresh)
+                for jit, variables in _VARIABLES.items()
+            }
+        )
+
+    def greeting(self) -> Greeting:
+        """What they found; ``InfrastructureError`` when there is no driver, or it does not start."""
+        first, *_ = [attempts.greeting() for attempts in self.attempts.values()]
+        return first
+
+    def use(self, device: int) -> None:
+        """Have them open a device, without waiting for it."""
+        for attempts in self.attempts.values():
+            attempts.use(device)
+
+    def load(self, container: Container, image: bytes, forecaster: Forecaster, pool: Executor) -> Observed:
+        """Load one container in every pass; ``InfrastructureError`` when the device is at fault."""
+        forecast = container.forecast
+        futures = {
+            jit: pool.submit(attempts.load, image, forecast.of(jit) if forecast else None)
+            for jit, attempts in self.attempts.items()
+        }
+        sha256 = hashlib.sha256(image).hexdigest()
+        answers = {jit: future.result() for jit, future in futures.items()}
+        seen = Observed(container, sha256, answers)
+        if seen.agrees is False and not all(answer.loaded for answer in answers.values()):
+            return replace(seen, container=forecaster.deepened(container, image))
+        return seen
+
+    def stop(self) -> None:
+        """Kill the workers, so that no thread waits for one any more."""
+        for attempts in self.attempts.values():
+            attempts.stop()
+
+    def end(self) -> None:
+        """Close them, when no thread uses one any more."""
+        for attempts in self.attempts.values():
+            attempts.end()
