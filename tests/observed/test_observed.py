@@ -36,10 +36,10 @@ def policy() -> Policy:
     return load_policy()
 
 
-def predicted(content: bytes, folder: Path, policy: Policy, *, deep: bool = False) -> TargetReport:
+def predicted(content: bytes, folder: Path, policy: Policy) -> TargetReport:
     file = folder / "image"
     file.write_bytes(content)
-    return run_audit([file], [policy.parse_target(MACHINE)], policy, deep=deep).targets[0]
+    return run_audit([file], [policy.parse_target(MACHINE)], policy, deep=True).targets[0]
 
 
 def first_error(answer: TargetReport | PassVerdict) -> str:
@@ -162,7 +162,7 @@ def chosen_from(row: Row) -> bytes:
 @pytest.mark.network
 @pytest.mark.parametrize("row", rows("selection"), ids=lambda row: row["container"])
 def test_selection(row: Row, tmp_path: Path, policy: Policy) -> None:
-    answer = predicted(chosen_from(row), tmp_path, policy, deep=True)
+    answer = predicted(chosen_from(row), tmp_path, policy)
     assert first_error(answer) == row["load"]
     if row["load_jit_forbidden"]:
         assert first_error(answer.jit_forbidden) == row["load_jit_forbidden"]
