@@ -6,9 +6,10 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from pipeline.build.digest import check_digest, file_sha256
+from pipeline.build.digest import check_digest
 from pipeline.build.recipe import Ingredients, forget, read_built, write_built
 from pipeline.build.source import describe, fetch_prebuilt, prebuilt_name
+from pipeline.digest import file_sha256
 from pipeline.errors import EngineUnavailable, InfrastructureError
 from pipeline.model.artifact import Artifact
 from pipeline.model.lane import GitSource, PathSource, SdistSource

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.build.diagnosis import diagnose
-from pipeline.build.digest import file_sha256
 from pipeline.build.disk import check_disk
 from pipeline.build.log import BuildLog
 from pipeline.build.pack import FORMAT, pack
 from pipeline.build.recipe import Ingredients, forget, read_built, write_built
 from pipeline.build.render import RenderedDockerfile, cmake_architectures, render_dockerfile
 from pipeline.build.source import describe, fetch_tree, source_digest
+from pipeline.digest import file_sha256
 from pipeline.engine.buildkit import BuildRequest, BuildStepFailed
 from pipeline.engine.context import BuildContext
 from pipeline.engine.labels import BUILD_REPOSITORY

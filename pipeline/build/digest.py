@@ -1,4 +1,4 @@
-"""SHA-256 of files and folders, and the comparison with a pin."""
+"""The digest of a source tree, and the comparison of a digest with its pin."""
 
 from __future__ import annotations
 
@@ -6,16 +6,8 @@ import hashlib
 import os
 from pathlib import Path
 
+from pipeline.digest import file_sha256
 from pipeline.errors import CorruptInput, InfrastructureError
-
-
-def file_sha256(path: Path) -> str:
-    """Lower-case hex; ``InfrastructureError`` when the file cannot be read."""
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise InfrastructureError(f"cannot read {path}: {error.strerror}") from error
 
 
 def tree_sha256(root: Path) -> str:

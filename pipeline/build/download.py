@@ -13,7 +13,8 @@ import requests
 from pypi_simple import PYPI_SIMPLE_ENDPOINT, NoSuchProjectError, PyPISimple
 from pypi_simple.errors import UnparsableFilenameError, UnsupportedContentTypeError, UnsupportedRepoVersionError
 
-from pipeline.build.digest import check_digest, file_sha256
+from pipeline.build.digest import check_digest
+from pipeline.digest import file_sha256
 from pipeline.errors import InfrastructureError
 
 if TYPE_CHECKING:

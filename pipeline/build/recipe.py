@@ -7,7 +7,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from pipeline.build.digest import file_sha256
+from pipeline.digest import file_sha256
 from pipeline.errors import InfrastructureError
 from pipeline.model.artifact import Artifact
 from pipeline.model.document import SCHEMA_VERSION, document

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, assert_never
 from urllib.parse import unquote, urlsplit
 
-from pipeline.build.digest import check_digest, file_sha256, tree_sha256
+from pipeline.build.digest import check_digest, tree_sha256
 from pipeline.build.download import cached, download, registry_file
 from pipeline.build.git import check_out
+from pipeline.digest import file_sha256
 from pipeline.errors import UsageError
 from pipeline.model.lane import (
     BuildSource,

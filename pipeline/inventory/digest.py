@@ -6,7 +6,7 @@ import hashlib
 import os
 from typing import TYPE_CHECKING
 
-from pipeline.errors import InfrastructureError
+from pipeline.digest import file_sha256
 from pipeline.inventory.tree import TreeFile, TreeLink, list_tree
 
 if TYPE_CHECKING:
@@ -25,25 +25,16 @@ def digest_of(path: Path) -> str:
     from concurrent.futures import ThreadPoolExecutor  # not needed for a file, and slow to import
 
     if not path.is_dir():
-        return file_digest(path)
+        return file_sha256(path)
     entries = sorted(list_tree(path), key=lambda entry: entry.name)
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         lines = pool.map(lambda entry: _line(path, entry), entries)
         return hashlib.sha256(b"".join(lines)).hexdigest()
 
 
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file's bytes."""
-    try:
-        with path.open("rb", buffering=0) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise InfrastructureError(f"cannot read {path}: {error.strerror}") from error
-
-
 def _line(root: Path, entry: TreeEntry) -> bytes:
     if isinstance(entry, TreeFile):
-        digest = file_digest(root / entry.name)
+        digest = file_sha256(root / entry.name)
     elif isinstance(entry, TreeLink):
         digest = hashlib.sha256(os.fsencode(entry.target)).hexdigest()
     else:

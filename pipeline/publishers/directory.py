@@ -5,11 +5,11 @@ Everything is staged beside the destination, read back and compared, and only th
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from typing import TYPE_CHECKING
 
 from pipeline.compat import compatibility
+from pipeline.digest import file_sha256
 from pipeline.errors import InfrastructureError, UsageError
 from pipeline.model.document import document
 
@@ -72,13 +72,13 @@ def _stage(staging: Path, approved: Sequence[Approved]) -> None:
     for item in approved:
         copy = staging / item.artifact.path.name
         shutil.copyfile(item.artifact.path, copy)
-        if _digest(copy) != item.artifact.sha256:
+        if file_sha256(copy) != item.artifact.sha256:
             raise InfrastructureError(
                 f"{item.artifact.path} is no longer what the gate approved", remedy="run the lane again"
             )
     if approved:
         (staging / COMPAT).write_text(document("compat", compatibility(approved)) + "\n", encoding="utf-8")
-    sums = [f"{_digest(path)}  {path.name}\n" for path in sorted(staging.iterdir())]
+    sums = [f"{file_sha256(path)}  {path.name}\n" for path in sorted(staging.iterdir())]
     (staging / SUMS).write_text("".join(sums), encoding="utf-8")
 
 
@@ -94,8 +94,3 @@ def _swap(staging: Path, directory: Path) -> None:
             previous.rename(directory)
         raise
     shutil.rmtree(previous, ignore_errors=True)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

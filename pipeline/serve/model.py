@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import tempfile
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.digest import file_sha256
 from pipeline.errors import CorruptInput, InfrastructureError, UsageError
 
 if TYPE_CHECKING:
@@ -54,19 +54,13 @@ def prepare_model(model: ServedModel, cache: Path) -> PreparedModel:
 def generated_model(cache: Path) -> PreparedModel:
     """Return the generated model, written to ``cache/models/SHA256/`` on first use."""
     for path in sorted((cache / "models").glob(f"*/{GENERATED_NAME}.gguf")):
-        if file_digest(path) == path.parent.name:
+        if file_sha256(path) == path.parent.name:
             return PreparedModel(path, path.parent.name, KNOWN_TOKEN)
     with _scratch_file(cache) as scratch:
         write_generated(scratch)
-        digest = file_digest(scratch)
+        digest = file_sha256(scratch)
         path = _settle(scratch, cache / "models" / digest / f"{GENERATED_NAME}.gguf")
     return PreparedModel(path, digest, KNOWN_TOKEN)
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file, lower-case hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_generated(path: Path) -> None:
@@ -132,11 +126,11 @@ def _write_vocabulary(writer: gguf.GGUFWriter) -> list[str]:
 
 def _fetched(url: str, sha256: str, cache: Path) -> Path:
     settled = cache / "models" / sha256 / _name_in(url)
-    if settled.is_file() and file_digest(settled) == sha256:
+    if settled.is_file() and file_sha256(settled) == sha256:
         return settled
     with _scratch_file(cache) as scratch:
         _download(url, scratch)
-        found = file_digest(scratch)
+        found = file_sha256(scratch)
         if found != sha256:
             raise CorruptInput(
                 f"the model {url} has SHA-256 {found}, declared {sha256}",

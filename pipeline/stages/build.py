@@ -49,6 +49,9 @@ def _recorded(lane: Lane, sha256: str, directories: list[Path]) -> bool:
 
 
 def _record(lane: Lane, artifact: Artifact, started: str, street: Street) -> None:
+    from pipeline.build.builder import lane_folder
+    from pipeline.build.recipe import stand_in_of
+
     records.append(
         street.evidence,
         Evidence(
@@ -57,7 +60,9 @@ def _record(lane: Lane, artifact: Artifact, started: str, street: Street) -> Non
             check=CHECK,
             scope=records.scope_of(lane, CHECK),
             outcome=Outcome(rule=CHECK, status=Status.PASS, examined=1),
-            machine=this_machine(engine="none" if lane.prebuilt else "docker"),
+            machine=this_machine(
+                engine="none" if lane.prebuilt else "docker", stand_in=stand_in_of(lane_folder(street.state, lane.id))
+            ),
             started=started,
             finished=street.now(),
             document={"file": artifact.path.name, "size": artifact.size, "recipe_digest": artifact.recipe_digest},
