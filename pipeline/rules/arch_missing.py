@@ -7,7 +7,7 @@ Why: an architecture was dropped from the list, the toolkit no longer knows it (
 moved with the toolkit, or one file has a shorter list than the rest. PTX goes up, never down. One unit is enough: the
 kernel that lies in it fails with "no kernel image is available for execution on the device" (209).
 
-Code that a library keeps for some GPUs on purpose and dispatches around is not counted; docs/architecture.md says how
+Code that a library keeps for some GPUs on purpose and dispatches around is not counted; docs/rules.md says how
 it is told apart, and matrix.yaml can overrule it.
 
 Remedy: add the architecture to every unit's list (CMake: CMAKE_CUDA_ARCHITECTURES=70-real;80-real; nvcc: -gencode
