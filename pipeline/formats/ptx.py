@@ -9,7 +9,8 @@ from pipeline.binary import FormatError
 from pipeline.model.arch import ArchKind, TargetArch
 from pipeline.model.versions import PtxVersion
 
-_BLANK = rb"(?:[\s\0]+|//[^\n]*(?:\n|\Z)|/\*.*?\*/)*"
+# Possessive, so that a long run of blanks is not tried in every way to split it.
+_BLANK = rb"(?:[\s\0]++|//[^\n]*+|/\*.*?\*/)*+"
 _VERSION = re.compile(_BLANK + rb"\.version\s+([0-9]{1,3})\.([0-9]{1,3})", re.DOTALL)
 _TARGET = re.compile(_BLANK + rb"\.target\s+(?:sm|compute)_([0-9]{2,3}[af]?)", re.DOTALL)
 _MAX_BANNER = 16 << 10

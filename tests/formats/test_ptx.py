@@ -26,3 +26,8 @@ def test_other_text_is_not_ptx(text: bytes) -> None:
 def test_ptx_without_its_directives_is_an_error(text: bytes) -> None:
     with pytest.raises(FormatError):
         read_ptx(text)
+
+
+@pytest.mark.parametrize("filler", [b"\0", b" ", b"//", b"/*", b"/**/", b"//\n"])
+def test_long_banners_take_no_longer_than_they_are_long(filler: bytes) -> None:
+    assert not looks_like_ptx(filler * 5000 + b"x .version 8.0")
