@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import argparse
 
     from pipeline.gpu.report import LoadReport
+    from pipeline.policy import Policy
 
 _MOST_JOBS = 64  # three processes with a context each
 
@@ -42,15 +43,12 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     from pipeline.gpu.attempts import Limits
     from pipeline.gpu.device import Selector
     from pipeline.gpu.load import LoadSettings, load_modules
-    from pipeline.policy import load_policy
 
     if arguments.timeout <= 0 or arguments.wait < 0 or not 1 <= arguments.jobs <= _MOST_JOBS:
         raise UsageError(
             f"--timeout and --wait are seconds, --jobs is from 1 to {_MOST_JOBS}",
             remedy="such as --timeout 300 --wait 600 --jobs 4",
         )
-    if not arguments.path.exists():
-        raise UsageError(f"{arguments.path} does not exist", remedy="name a file or a folder")
     settings = LoadSettings(
         environment=environment(),
         selector=Selector.parse(arguments.device),
@@ -60,9 +58,15 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
         jobs=arguments.jobs,
         note=_note,
     )
-    report = load_modules(arguments.path, load_policy(), settings)
+    report = load_modules(arguments.path, _policy, settings)
     emit(arguments, _written(arguments, report))
     return _concluded(arguments, report)
+
+
+def _policy() -> Policy:
+    from pipeline.policy import load_policy
+
+    return load_policy()
 
 
 def _note(line: str) -> None:

@@ -7,6 +7,7 @@ everything after it. A context is asked after each failure whether it is poisone
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from threading import Event
 from typing import TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError
@@ -53,9 +54,10 @@ class Attempts:
         self._limits = limits
         self._fresh = fresh
         self._device = -1
-        self._stopped = False
+        self._stopped = Event()
         self._alive: set[Child] = set()
         self._reserve: Child | None = None
+        self._reserve_opened = True
         self._hangs = 0
         self._opened = False
         self._main: Child | None = self._born()
@@ -68,6 +70,12 @@ class Attempts:
         """Have the first worker open a device, without waiting for it."""
         self._device = device
         self._open(self._first())
+
+    def prepare(self) -> None:
+        """Start a second worker beside the first, because failures are foreseen."""
+        self._reserve = self._born()
+        self._reserve_opened = False
+        self._open(self._reserve)
 
     def _first(self) -> Child:
         if self._main is None:
@@ -107,6 +115,9 @@ class Attempts:
 
     def _load_reserve(self, image: bytes) -> Answer:
         child = self._reserve if self._reserve is not None else self._start()
+        if not self._reserve_opened:
+            self._wait_for(child)
+            self._reserve_opened = True
         answer = _ask(child, image, self._limits.container)
         self._reserve = self._kept(child, answer)
         return answer
@@ -121,10 +132,13 @@ class Attempts:
     def _start(self) -> Child:
         """A worker with the device open; ``InfrastructureError`` when the driver does not start any more."""
         child = self._born()
-        greet(child, self._limits.start)
         self._open(child)
-        greet(child, self._limits.start)
+        self._wait_for(child)
         return child
+
+    def _wait_for(self, child: Child) -> None:
+        for _ in ("its greeting", "the device is open"):
+            greet(child, self._limits.start)
 
     def _open(self, child: Child) -> None:
         try:
@@ -133,14 +147,14 @@ class Attempts:
             raise InfrastructureError(f"the NVIDIA driver ended its process after its start: {error}") from error
 
     def _born(self) -> Child:
-        if self._stopped:
+        if self._stopped.is_set():
             raise InfrastructureError("the load was stopped")
         try:
             child = Child(self._environment)
         except OSError as error:
             raise InfrastructureError(f"cannot start a process: {error.strerror}") from error
         self._alive.add(child)
-        if self._stopped:  # meanwhile, by another thread
+        if self._stopped.is_set():  # meanwhile, by another thread
             child.kill()
         return child
 
@@ -156,7 +170,7 @@ class Attempts:
 
     def stop(self) -> None:
         """Kill the workers, so that a thread that waits for one goes on; none is started any more."""
-        self._stopped = True
+        self._stopped.set()
         for child in tuple(self._alive):
             child.kill()
 

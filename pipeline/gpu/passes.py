@@ -1,4 +1,8 @@
-"""The three passes side by side: each container is in all of them at once."""
+"""The three passes side by side: each container is in all of them at once.
+
+The workers are started before the rules are imported, which takes as long as a driver's start; so this module imports
+them only where it needs them.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +10,26 @@ import hashlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from pipeline.gpu.answer import SUCCESS
 from pipeline.gpu.attempts import Attempts, Limits
-from pipeline.gpu.report import Observed
-from pipeline.rules.selection import JitPass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from concurrent.futures import Executor
 
     from pipeline.gpu.forecast import Container, Forecaster
     from pipeline.gpu.greeting import Greeting
+    from pipeline.gpu.report import Observed
 
 # What a caller's own variables must not decide.
 _OURS = ("CUDA_DISABLE_PTX_JIT", "CUDA_FORCE_PTX_JIT", "CUDA_DISABLE_JIT", "CUDA_FORCE_JIT", "CUDA_LAUNCH_BLOCKING")
 # The cache is off in every pass: a hit would hide the JIT and its time, and our modules would push out the user's.
 _ALWAYS = {"CUDA_MODULE_LOADING": "EAGER", "CUDA_CACHE_DISABLE": "1"}
-_VARIABLES: dict[JitPass, dict[str, str]] = {
-    JitPass.AS_IS: {},
-    JitPass.FORBIDDEN: {"CUDA_DISABLE_PTX_JIT": "1"},
-    JitPass.FORCED: {"CUDA_FORCE_PTX_JIT": "1"},
+# By the values of ``JitPass``.
+VARIABLES: dict[str, dict[str, str]] = {
+    "as-is": {},
+    "jit-forbidden": {"CUDA_DISABLE_PTX_JIT": "1"},
+    "jit-forced": {"CUDA_FORCE_PTX_JIT": "1"},
 }
 
 
@@ -32,7 +37,7 @@ _VARIABLES: dict[JitPass, dict[str, str]] = {
 class Passes:
     """One worker for each pass; not for two containers at once."""
 
-    attempts: Mapping[JitPass, Attempts]
+    attempts: Mapping[str, Attempts]
 
     @classmethod
     def started(cls, environment: Mapping[str, str], limits: Limits, *, fresh: bool) -> Passes:
@@ -41,7 +46,7 @@ class Passes:
         return cls(
             {
                 jit: Attempts({**kept, **_ALWAYS, **variables}, limits=limits, fresh=fresh)
-                for jit, variables in _VARIABLES.items()
+                for jit, variables in VARIABLES.items()
             }
         )
 
@@ -55,12 +60,23 @@ class Passes:
         for attempts in self.attempts.values():
             attempts.use(device)
 
+    def prepare(self, containers: Iterable[Container]) -> None:
+        """Start a second worker in each pass in which something is foreseen to fail."""
+        from pipeline.rules.selection import JitPass
+
+        foreseen = [container.forecast for container in containers if container.forecast is not None]
+        for name, attempts in self.attempts.items():
+            if any(forecast.results[JitPass(name)] not in {None, SUCCESS} for forecast in foreseen):
+                attempts.prepare()
+
     def load(self, container: Container, image: bytes, forecaster: Forecaster, pool: Executor) -> Observed:
         """Load one container in every pass; ``InfrastructureError`` when the device is at fault."""
+        from pipeline.gpu.report import Observed
+        from pipeline.rules.selection import JitPass
+
         forecast = container.forecast
         futures = {
-            jit: pool.submit(attempts.load, image, forecast.of(jit) if forecast else None)
-            for jit, attempts in self.attempts.items()
+            jit: pool.submit(self.attempts[jit].load, image, forecast.of(jit) if forecast else None) for jit in JitPass
         }
         sha256 = hashlib.sha256(image).hexdigest()
         answers = {jit: future.result() for jit, future in futures.items()}

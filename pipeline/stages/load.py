@@ -40,7 +40,7 @@ def _loaded(lane: Lane, artifact: Artifact, check: str, street: Street, gpu: Ins
 
     with street.talk.step(lane.id, check) as step:
         settings = LoadSettings(environment=street.environment, selector=Selector(None, gpu.uuid), note=step.note)
-        return load_modules(artifact.path, load_policy(), settings, declaration=Declaration.of(lane))
+        return load_modules(artifact.path, load_policy, settings, declaration=Declaration.of(lane))
 
 
 def _skipped(check: str, reason: str) -> Observation:

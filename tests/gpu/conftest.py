@@ -11,6 +11,9 @@ from pipeline.policy import Policy, load_policy
 from tests.gpu import standin
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    GetPolicy = Callable[[], Policy]
     from pathlib import Path
 
 
@@ -27,8 +30,10 @@ def driver(library: Path, tmp_path: Path) -> standin.StandIn:
 
 
 @pytest.fixture(scope="session")
-def policy() -> Policy:
-    return load_policy()
+def policy() -> GetPolicy:
+    """The tables, read once."""
+    loaded = load_policy()
+    return lambda: loaded
 
 
 @pytest.fixture(scope="session")

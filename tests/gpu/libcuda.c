@@ -190,3 +190,7 @@ EXPORT int cuModuleLoadDataEx(void **module, const void *image, unsigned count, 
     *module = &devices;
     return act(answer);
 }
+
+EXPORT int cuModuleLoadData(void **module, const void *image) {
+    return cuModuleLoadDataEx(module, image, 0, NULL, NULL);
+}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.gpu.report import LoadReport
-    from pipeline.policy import Policy
+    from tests.gpu.conftest import GetPolicy
     from tests.gpu.standin import StandIn
 
 A, B, SLICE, OTHER_SLICE = "aa" * 16, "bb" * 16, "cc" * 16, "dd" * 16
@@ -31,7 +31,7 @@ def dashed(kind: str, digits: str) -> str:
     return f"{kind}-{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-def load(driver: StandIn, tmp_path: Path, policy: Policy, device: str = "0", **limits: float) -> LoadReport:
+def load(driver: StandIn, tmp_path: Path, policy: GetPolicy, device: str = "0", **limits: float) -> LoadReport:
     images = [native(driver), driver.answers(made.fatbin(made.cubin("80")), *NATIVE)]
     file = made.library(tmp_path / "lib.so", images)
     chosen = replace(settings(driver, limits=Limits(**limits)), selector=Selector.parse(device))
@@ -49,7 +49,7 @@ def load(driver: StandIn, tmp_path: Path, policy: Policy, device: str = "0", **l
 )
 @pytest.mark.parametrize("nameless", [False, True])
 def test_a_driver_that_does_not_start_is_explained(
-    driver: StandIn, tmp_path: Path, policy: Policy, answer: str, words: tuple[str, str], *, nameless: bool
+    driver: StandIn, tmp_path: Path, policy: GetPolicy, answer: str, words: tuple[str, str], *, nameless: bool
 ) -> None:
     driver.more["STANDIN_INIT"] = answer
     if nameless:
@@ -62,7 +62,7 @@ def test_a_driver_that_does_not_start_is_explained(
 
 @pytest.mark.parametrize(("does", "words"), [("crash", "SIGSEGV"), ("hang", "does not start in 0.5 s")])
 def test_a_driver_that_crashes_or_hangs_at_its_start(
-    driver: StandIn, tmp_path: Path, policy: Policy, does: str, words: str
+    driver: StandIn, tmp_path: Path, policy: GetPolicy, does: str, words: str
 ) -> None:
     driver.more["STANDIN_INIT_DOES"] = does
     with pytest.raises(InfrastructureError, match=words):
@@ -78,21 +78,21 @@ def has_driver() -> bool:
 
 
 @pytest.mark.skipif(has_driver(), reason="this machine has a driver")
-def test_no_driver_at_all(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_no_driver_at_all(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     driver.more["LD_LIBRARY_PATH"] = str(tmp_path)
     with pytest.raises(InfrastructureError, match="no NVIDIA driver on this machine") as caught:
         load(driver, tmp_path, policy)
     assert "audit --target" in str(caught.value)
 
 
-def test_by_index(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_by_index(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     driver.more["STANDIN_DEVICES"] = TWO
     assert load(driver, tmp_path, policy).machine.sm == 80
     assert load(driver, tmp_path, policy, "1").machine.sm == 90
     assert load(driver, tmp_path, policy, "cuda:1").machine.visible == 2
 
 
-def test_by_uuid(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_by_uuid(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     driver.more["STANDIN_DEVICES"] = TWO
     machine = load(driver, tmp_path, policy, dashed("GPU", B)).machine
     assert (machine.sm, machine.visible) == (90, 1)
@@ -100,25 +100,25 @@ def test_by_uuid(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
 
 
 @pytest.mark.parametrize("device", ["7", dashed("GPU", "ee" * 16), dashed("MIG", "ee" * 16)])
-def test_a_device_that_is_not_here(driver: StandIn, tmp_path: Path, policy: Policy, device: str) -> None:
+def test_a_device_that_is_not_here(driver: StandIn, tmp_path: Path, policy: GetPolicy, device: str) -> None:
     with pytest.raises(InfrastructureError, match=f"--device {device}"):
         load(driver, tmp_path, policy, device)
 
 
-def test_hidden_by_the_callers_variable(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_hidden_by_the_callers_variable(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     driver.more["CUDA_VISIBLE_DEVICES"] = ""
     with pytest.raises(InfrastructureError, match="CUDA_ERROR_NO_DEVICE"):
         load(driver, tmp_path, policy)
 
 
-def test_a_mig_slice_by_its_uuid(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_a_mig_slice_by_its_uuid(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     driver.more["STANDIN_DEVICES"] = MIG
     machine = load(driver, tmp_path, policy, dashed("MIG", OTHER_SLICE)).machine
     assert machine.mig_profile == "2g.10gb"
     assert machine.uuid == dashed("MIG", OTHER_SLICE)
 
 
-def test_the_parent_of_mig_slices_is_no_device(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_the_parent_of_mig_slices_is_no_device(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     driver.more["STANDIN_DEVICES"] = MIG
     with pytest.raises(InfrastructureError, match="divided by MIG") as caught:
         load(driver, tmp_path, policy, dashed("GPU", A))

@@ -15,6 +15,7 @@ from pipeline.gpu.answer import NoAnswer
 from pipeline.gpu.attempts import Limits
 from pipeline.gpu.forecast import Role
 from pipeline.gpu.load import LoadSettings, load_modules
+from pipeline.gpu.passes import VARIABLES
 from pipeline.model.finding import Verdict
 from pipeline.model.versions import DriverVersion
 from pipeline.rules.selection import JitPass, Via
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.gpu.report import LoadReport
-    from pipeline.policy import Policy
+    from tests.gpu.conftest import GetPolicy
 
 NATIVE = (SUCCESS, SUCCESS, NO_BINARY)
 BY_JIT = (SUCCESS, JIT_DISABLED, SUCCESS)
@@ -50,7 +51,7 @@ def results(report: LoadReport) -> list[str]:
     return [item.result for item in report.observed]
 
 
-def test_what_loads_passes_and_each_pass_is_told(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_what_loads_passes_and_each_pass_is_told(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     jit = driver.answers(made.fatbin(made.cubin("80"), made.ptx("80")), *BY_JIT)
     file = made.library(tmp_path / "lib.so", [native(driver), jit])
     report = load_modules(file, policy, settings(driver))
@@ -63,7 +64,7 @@ def test_what_loads_passes_and_each_pass_is_told(driver: StandIn, tmp_path: Path
     assert report.machine.label == "90@580.159.04"
 
 
-def test_what_does_not_load_fails(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_what_does_not_load_fails(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     other = driver.answers(made.fatbin(made.cubin("89")), NO_BINARY)
     newer = driver.answers(made.fatbin(made.ptx("90", "9.5")), BAD_PTX, JIT_DISABLED, BAD_PTX)
     file = made.library(tmp_path / "lib.so", [native(driver), other, newer])
@@ -74,7 +75,7 @@ def test_what_does_not_load_fails(driver: StandIn, tmp_path: Path, policy: Polic
     assert not report.disagreements
 
 
-def test_a_contradiction_is_no_pass_and_names_the_bytes(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_a_contradiction_is_no_pass_and_names_the_bytes(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     """The rules say that sm_89 does not run on sm_90; a driver that loads it must not be believed in silence."""
     strange = driver.answers(made.fatbin(made.cubin("89")), SUCCESS, SUCCESS, NO_BINARY)
     file = made.library(tmp_path / "lib.so", [native(driver), strange])
@@ -85,7 +86,7 @@ def test_a_contradiction_is_no_pass_and_names_the_bytes(driver: StandIn, tmp_pat
 
 
 def test_a_contradiction_in_a_pass_that_is_only_asked_for_counts_too(
-    driver: StandIn, tmp_path: Path, policy: Policy
+    driver: StandIn, tmp_path: Path, policy: GetPolicy
 ) -> None:
     strange = driver.answers(made.fatbin(made.cubin("90", 7)), SUCCESS, SUCCESS, SUCCESS)
     report = load_modules(made.library(tmp_path / "lib.so", [strange]), policy, settings(driver))
@@ -93,7 +94,7 @@ def test_a_contradiction_in_a_pass_that_is_only_asked_for_counts_too(
 
 
 def test_an_unforeseen_failure_fails_and_is_told_as_a_contradiction(
-    driver: StandIn, tmp_path: Path, policy: Policy
+    driver: StandIn, tmp_path: Path, policy: GetPolicy
 ) -> None:
     strange = driver.answers(made.fatbin(made.cubin("90", 8)), NO_BINARY)
     report = load_modules(made.library(tmp_path / "lib.so", [strange]), policy, settings(driver))
@@ -103,7 +104,7 @@ def test_an_unforeseen_failure_fails_and_is_told_as_a_contradiction(
 
 @pytest.mark.parametrize(("general", "verdict"), [(True, Verdict.PASS), (False, Verdict.FAIL)])
 def test_absence_by_design_is_excused_only_beside_full_coverage(
-    driver: StandIn, tmp_path: Path, policy: Policy, *, general: bool, verdict: Verdict
+    driver: StandIn, tmp_path: Path, policy: GetPolicy, *, general: bool, verdict: Verdict
 ) -> None:
     driver.more["STANDIN_DEVICES"] = f"NVIDIA A100|80|{'ab' * 16}|{'ab' * 16}"
     special = driver.answers(made.fatbin(made.cubin("90a")), NO_BINARY)
@@ -112,7 +113,7 @@ def test_absence_by_design_is_excused_only_beside_full_coverage(
     assert load_modules(file, policy, settings(driver)).verdict is verdict
 
 
-def test_what_only_linkers_read_is_told_apart(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_what_only_linkers_read_is_told_apart(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     file = made.library(
         tmp_path / "lib.so",
         [native(driver), made.fatbin(made.lto_ir("90")), made.fatbin()],
@@ -124,14 +125,14 @@ def test_what_only_linkers_read_is_told_apart(driver: StandIn, tmp_path: Path, p
     assert len({line[2] for line in driver.loads()}) == 1
 
 
-def test_nothing_to_load_is_no_pass(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_nothing_to_load_is_no_pass(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     file = made.library(tmp_path / "lib.so", [], [made.fatbin(made.cubin("90"))])
     report = load_modules(file, policy, settings(driver))
     assert report.verdict is not Verdict.PASS
     assert report.status is ExitStatus.NOTHING_EXAMINED
 
 
-def test_damage_fails_and_the_rest_is_still_loaded(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_damage_fails_and_the_rest_is_still_loaded(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     cut = made.fatbin(made.cubin("90", 3))[:-4000]
     report = load_modules(made.library(tmp_path / "lib.so", [native(driver), cut]), policy, settings(driver))
     assert report.status is ExitStatus.CORRUPT_INPUT
@@ -142,7 +143,7 @@ def test_damage_fails_and_the_rest_is_still_loaded(driver: StandIn, tmp_path: Pa
 # what a driver does to its process
 
 
-def test_a_crash_is_an_outcome(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_a_crash_is_an_outcome(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     bad = driver.answers(made.fatbin(made.cubin("90", 1)), "crash", *NATIVE[1:])
     file = made.library(tmp_path / "lib.so", [native(driver), bad, native(driver, 2)])
     report = load_modules(file, policy, settings(driver))
@@ -151,14 +152,14 @@ def test_a_crash_is_an_outcome(driver: StandIn, tmp_path: Path, policy: Policy) 
     assert report.verdict is Verdict.FAIL
 
 
-def test_a_hang_is_an_outcome(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_a_hang_is_an_outcome(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     bad = driver.answers(made.fatbin(made.cubin("90", 1)), "hang", *NATIVE[1:])
     file = made.library(tmp_path / "lib.so", [native(driver), bad, native(driver, 2)])
     report = load_modules(file, policy, settings(driver, limits=Limits(start=10.0, container=0.3)))
     assert results(report) == [SUCCESS, NoAnswer.TIMED_OUT, SUCCESS]
 
 
-def test_a_driver_that_always_hangs_ends_the_pass_soon(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_a_driver_that_always_hangs_ends_the_pass_soon(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     bad = [driver.answers(made.fatbin(made.cubin("90", serial)), "hang", *NATIVE[1:]) for serial in range(20)]
     report = load_modules(
         made.library(tmp_path / "lib.so", bad), policy, settings(driver, limits=Limits(start=10.0, container=0.1))
@@ -167,7 +168,7 @@ def test_a_driver_that_always_hangs_ends_the_pass_soon(driver: StandIn, tmp_path
     assert report.verdict is Verdict.FAIL
 
 
-def test_a_poisoned_context_does_not_fail_what_follows(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_a_poisoned_context_does_not_fail_what_follows(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     poison = driver.answers(made.fatbin(made.cubin("90", 1)), "poison", *NATIVE[1:])
     file = made.library(tmp_path / "lib.so", [poison, native(driver, 2), native(driver, 3)])
     report = load_modules(file, policy, settings(driver))
@@ -178,7 +179,7 @@ def test_a_poisoned_context_does_not_fail_what_follows(driver: StandIn, tmp_path
     assert report.observed[2].answers[JitPass.AS_IS].detail == ""
 
 
-def test_every_failure_is_repeated_in_another_process(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_every_failure_is_repeated_in_another_process(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     bad = [driver.answers(made.fatbin(made.cubin("89", serial)), NO_BINARY) for serial in range(3)]
     load_modules(made.library(tmp_path / "lib.so", bad), policy, settings(driver))
     processes = {(digest, process) for process, mode, digest, *_ in driver.loads() if mode == "0"}
@@ -186,20 +187,20 @@ def test_every_failure_is_repeated_in_another_process(driver: StandIn, tmp_path:
     assert len({process for _, process in processes}) == 2
 
 
-def test_every_failure_can_have_a_process_of_its_own(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_every_failure_can_have_a_process_of_its_own(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     bad = [driver.answers(made.fatbin(made.cubin("89", serial)), NO_BINARY) for serial in range(3)]
     load_modules(made.library(tmp_path / "lib.so", bad), policy, settings(driver, fresh=True))
     assert len({process for process, mode, *_ in driver.loads() if mode == "0"}) == 4
 
 
 @pytest.mark.parametrize("error", ["CUDA_ERROR_OUT_OF_MEMORY", "CUDA_ERROR_DEVICE_UNAVAILABLE"])
-def test_a_device_at_fault_is_no_verdict(driver: StandIn, tmp_path: Path, policy: Policy, error: str) -> None:
+def test_a_device_at_fault_is_no_verdict(driver: StandIn, tmp_path: Path, policy: GetPolicy, error: str) -> None:
     bad = driver.answers(made.fatbin(made.cubin("90", 1)), error)
     with pytest.raises(InfrastructureError, match=error):
         load_modules(made.library(tmp_path / "lib.so", [bad]), policy, settings(driver))
 
 
-def test_a_context_that_cannot_be_made_is_no_verdict(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_a_context_that_cannot_be_made_is_no_verdict(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     driver.more["STANDIN_CONTEXT"] = "2"
     with pytest.raises(InfrastructureError, match="cuDevicePrimaryCtxRetain answers CUDA_ERROR_OUT_OF_MEMORY"):
         load_modules(made.library(tmp_path / "lib.so", [native(driver)]), policy, settings(driver))
@@ -208,7 +209,7 @@ def test_a_context_that_cannot_be_made_is_no_verdict(driver: StandIn, tmp_path: 
 # several at once
 
 
-def test_jobs_keep_the_order_and_share_nothing(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_jobs_keep_the_order_and_share_nothing(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     images = [
         driver.answers(made.fatbin(made.cubin("90", serial)), "poison" if serial % 5 == 1 else SUCCESS, *NATIVE[1:])
         for serial in range(20)
@@ -220,7 +221,7 @@ def test_jobs_keep_the_order_and_share_nothing(driver: StandIn, tmp_path: Path, 
     assert len({process for process, mode, *_ in driver.loads() if mode == "1"}) == 4
 
 
-def test_a_device_at_fault_ends_all_jobs(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_a_device_at_fault_ends_all_jobs(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     bad = driver.answers(made.fatbin(made.cubin("90", 1)), "CUDA_ERROR_OUT_OF_MEMORY")
     slow = [driver.answers(made.fatbin(made.cubin("90", serial)), "hang", *NATIVE[1:]) for serial in range(2, 4)]
     file = made.library(tmp_path / "lib.so", [*slow, bad])
@@ -233,7 +234,7 @@ def test_a_device_at_fault_ends_all_jobs(driver: StandIn, tmp_path: Path, policy
 # what the caller's environment must not decide
 
 
-def test_the_callers_variables_do_not_change_a_pass(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_the_callers_variables_do_not_change_a_pass(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     driver.more |= {"CUDA_DISABLE_PTX_JIT": "1", "CUDA_FORCE_PTX_JIT": "1", "CUDA_MODULE_LOADING": "LAZY"}
     jit = driver.answers(made.fatbin(made.ptx("80")), *BY_JIT)
     report = load_modules(made.library(tmp_path / "lib.so", [jit]), policy, settings(driver))
@@ -244,7 +245,7 @@ def test_the_callers_variables_do_not_change_a_pass(driver: StandIn, tmp_path: P
 # bare images and archives
 
 
-def test_bare_images_and_archives(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_bare_images_and_archives(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     (tmp_path / "in").mkdir()
     text = b".version 9.0\n.target sm_80\n.address_size 64\n"
     (tmp_path / "in" / "a.ptx").write_bytes(driver.answers(text, *BY_JIT[:2], SUCCESS))
@@ -264,6 +265,10 @@ def test_bare_images_and_archives(driver: StandIn, tmp_path: Path, policy: Polic
     assert report.format == "tar.gz"
 
 
-def test_a_path_that_is_not_there(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_a_path_that_is_not_there(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     with pytest.raises(UsageError):
         load_modules(tmp_path / "nowhere", policy, settings(driver))
+
+
+def test_the_passes_are_those_of_the_rules() -> None:
+    assert list(VARIABLES) == [jit.value for jit in JitPass]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.gpu.report import LoadReport, Observed
-    from pipeline.policy import Policy
+    from tests.gpu.conftest import GetPolicy
     from tests.gpu.standin import StandIn
     from tests.observed.test_observed import Row
 
@@ -32,7 +32,7 @@ def foreseen(item: Observed, jit: JitPass = JitPass.AS_IS) -> str | None:
 
 
 @pytest.mark.network
-def test_selection(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_selection(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     measured = [row for row in rows("selection") if row["container"] != ABSENT]
@@ -50,7 +50,7 @@ def test_selection(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
 
 
 @pytest.mark.network
-def test_fatbins(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_fatbins(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     measured = {str(index): row for index, row in enumerate(rows("fatbins")) if "13.0" in row["writer"]}
@@ -69,7 +69,7 @@ QUICK = ("11.8", "13.0", "13.5")
 @pytest.mark.parametrize(
     "toolkit", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in TOOLKITS]
 )
-def test_bare_ptx(driver: StandIn, tmp_path: Path, policy: Policy, toolkit: str) -> None:
+def test_bare_ptx(driver: StandIn, tmp_path: Path, policy: GetPolicy, toolkit: str) -> None:
     measured = {
         f"{toolkit}-{row['target']}.ptx": row
         for row in rows("single-images")
@@ -79,7 +79,7 @@ def test_bare_ptx(driver: StandIn, tmp_path: Path, policy: Policy, toolkit: str)
 
 
 @pytest.mark.network
-def test_bare_cubins(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def test_bare_cubins(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     measured = {
         f"{row['toolkit']}-{row['target']}.cubin": row
         for row in rows("single-images")
@@ -88,7 +88,7 @@ def test_bare_cubins(driver: StandIn, tmp_path: Path, policy: Policy) -> None:
     compare_single(measured, driver, tmp_path, policy)
 
 
-def compare_single(measured: dict[str, Row], driver: StandIn, tmp_path: Path, policy: Policy) -> None:
+def compare_single(measured: dict[str, Row], driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     for name, row in measured.items():

@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.machine import InstalledGpu
-    from pipeline.policy import Policy
+    from tests.gpu.conftest import GetPolicy
 
 pytestmark = pytest.mark.gpu
 
 
-def test_the_driver_does_what_the_rules_say(gpus: tuple[InstalledGpu, ...], tmp_path: Path, policy: Policy) -> None:
+def test_the_driver_does_what_the_rules_say(gpus: tuple[InstalledGpu, ...], tmp_path: Path, policy: GetPolicy) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     for toolkit in TOOLKITS.values():
         for arch in (75, 80, 90, 100, 120):
-            if policy.ptx_minimum[str(arch)] <= type(policy.ptx_minimum[str(arch)])(toolkit.ptx):
+            if policy().ptx_minimum[str(arch)] <= type(policy().ptx_minimum[str(arch)])(toolkit.ptx):
                 text = kernel_ptx("k", toolkit.ptx, f"sm_{arch}")
                 (folder / f"{toolkit.ptx}-{arch}.ptx").write_text(text)
     report = load_modules(folder, policy, LoadSettings(environment=os.environ))
@@ -36,7 +36,7 @@ def test_the_driver_does_what_the_rules_say(gpus: tuple[InstalledGpu, ...], tmp_
 
 
 def test_what_compiles_is_served_by_the_jit_and_timed(
-    gpus: tuple[InstalledGpu, ...], tmp_path: Path, policy: Policy
+    gpus: tuple[InstalledGpu, ...], tmp_path: Path, policy: GetPolicy
 ) -> None:
     (tmp_path / "k.ptx").write_text(kernel_ptx("k", "7.8", "sm_75"))
     report = load_modules(tmp_path / "k.ptx", policy, LoadSettings(environment=os.environ))
