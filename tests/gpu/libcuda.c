@@ -6,6 +6,7 @@
  * STANDIN_INIT_DOES  crash or hang, instead of answering
  * STANDIN_DEVICES  "NAME|SM|UUID|SLICE UUID;..." (UUIDs as 32 hex digits); without it one H200
  * STANDIN_LOG      file: one line for each load
+ * STANDIN_NOISE    printed to stdout by cuInit
  * STANDIN_NAMELESS cuGetErrorName fails, as in a toolkit's stub
  *
  * What it shares with the real one: CUDA_VISIBLE_DEVICES that names nothing is error 100; the compute cache serves
@@ -87,6 +88,8 @@ EXPORT int cuInit(unsigned flags) {
     const char *does = variable("STANDIN_INIT_DOES", "");
     if (!strcmp(does, "crash")) raise(SIGSEGV);
     if (!strcmp(does, "hang")) for (;;) pause();
+    fputs(variable("STANDIN_NOISE", ""), stdout);
+    fflush(stdout);
     int answer = atoi(variable("STANDIN_INIT", "0"));
     if (answer) return answer;
     find_devices();

@@ -13,13 +13,16 @@ _PAYLOAD = 8192  # more than what is looked into without being asked to
 _SUFFIX = {"": 0, "a": 0x100000, "f": 0x200000}
 
 
-def cubin(arch: str, serial: int = 0) -> bytes:
-    """An entry with a cubin of toolkit 13.x for ``arch`` (``90a``); ``serial`` makes its bytes another's."""
+def cubin(arch: str, serial: int = 0, *, size: int = _PAYLOAD) -> bytes:
+    """An entry with a cubin of toolkit 13.x for ``arch`` (``90a``); ``serial`` makes its bytes another's.
+
+    One of less than 4 KiB is looked into, and has no kernels.
+    """
     number = int(arch.rstrip("af"))
     flags = 0x06000000 | number << 8 | (4 if number <= 90 else 2)
     ident = b"\x7fELF\x02\x01\x01\x41\x08" + bytes(7)
     head = ident + struct.pack("<HHIQQQIHHHHHH", 2, 190, 1, 0, 0, 0, flags, 64, 56, 0, 64, 0, 0)
-    return _entry(2, arch, (1, 8), (head + serial.to_bytes(8, "little")).ljust(_PAYLOAD, b"\0"))
+    return _entry(2, arch, (1, 8), (head + serial.to_bytes(8, "little")).ljust(size, b"\0"))
 
 
 def ptx(arch: str, version: str = "9.0", serial: int = 0) -> bytes:

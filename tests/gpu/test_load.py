@@ -14,13 +14,14 @@ from pipeline.errors import ExitStatus, InfrastructureError, UsageError
 from pipeline.gpu.answer import NoAnswer
 from pipeline.gpu.attempts import Limits
 from pipeline.gpu.forecast import Role
+from pipeline.gpu.lease import lease
 from pipeline.gpu.load import LoadSettings, load_modules
 from pipeline.gpu.passes import VARIABLES
 from pipeline.model.finding import Verdict
 from pipeline.model.versions import DriverVersion
 from pipeline.rules.selection import JitPass, Via
 from tests.gpu import made
-from tests.gpu.standin import BAD_PTX, JIT_DISABLED, NO_BINARY, SUCCESS, VERSION, StandIn
+from tests.gpu.standin import BAD_PTX, JIT_DISABLED, NO_BINARY, SUCCESS, VERSION, StandIn, build, fnv1a
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -123,6 +124,44 @@ def test_what_only_linkers_read_is_told_apart(driver: StandIn, tmp_path: Path, p
     assert report.verdict is Verdict.PASS
     assert [item.role for item in report.left_out] == [Role.FOREIGN, Role.EMPTY, Role.RELOCATABLE]
     assert len({line[2] for line in driver.loads()}) == 1
+
+
+def test_a_link_stub_need_not_load(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
+    stub = driver.answers(made.fatbin(made.cubin("75", size=1024)), NO_BINARY)
+    report = load_modules(made.library(tmp_path / "lib.so", [native(driver), stub]), policy, settings(driver))
+    assert report.verdict is Verdict.PASS
+    assert [item.container.role for item in report.observed] == [Role.KERNELS, Role.LINK_STUB]
+    assert report.observed[1].agrees is True
+
+
+def test_a_driver_newer_than_the_tables_is_believed(tmp_path: Path, policy: GetPolicy) -> None:
+    """What the tables do not say is no contradiction; what was seen was seen."""
+    newer = StandIn(build(tmp_path / "newer", version="999.10"), tmp_path)
+    report = load_modules(made.library(tmp_path / "lib.so", [native(newer)]), policy, settings(newer))
+    assert report.observed[0].agrees is None
+    assert report.verdict is Verdict.PASS
+    bad = newer.answers(made.fatbin(made.cubin("89")), NO_BINARY)
+    report = load_modules(made.library(tmp_path / "bad.so", [bad]), policy, settings(newer))
+    assert report.verdict is Verdict.FAIL
+
+
+def test_a_container_larger_than_any_pipe(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
+    driver.more["STANDIN_NOISE"] = "a line that a library prints\n"
+    large = made.fatbin(made.cubin("90", size=5 << 20))
+    digest = fnv1a(large)
+    driver.rows.append(f"{digest:016x} {' '.join(NATIVE)}")
+    report = load_modules(made.library(tmp_path / "lib.so", [large, native(driver)]), policy, settings(driver))
+    assert report.verdict is Verdict.PASS
+    assert report.observed[0].sha256 == hashlib.sha256(large).hexdigest()
+
+
+def test_a_device_that_another_check_holds_is_left_alone(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
+    file = made.library(tmp_path / "lib.so", [native(driver)])
+    uuid = "GPU-00112233-4455-6677-8899-aabbccddeeff"
+    with lease(uuid, wait=0, folder=driver.folder), pytest.raises(InfrastructureError, match="in use by another check"):
+        load_modules(file, policy, replace(settings(driver), wait=0.0))
+    assert driver.loads() == []
+    assert load_modules(file, policy, replace(settings(driver), wait=0.0)).verdict is Verdict.PASS
 
 
 def test_nothing_to_load_is_no_pass(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:

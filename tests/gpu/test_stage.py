@@ -21,7 +21,7 @@ from pipeline.resources import find_resources
 from pipeline.stages.load import load_lane
 from pipeline.stages.street import Engines, Street
 from tests.gpu import made
-from tests.gpu.standin import NO_BINARY, SUCCESS
+from tests.gpu.standin import NO_BINARY, SUCCESS, StandIn, build
 from tests.gpu.test_load import NATIVE, native
 from tests.values import cuda_lane
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.stages.check import Observation
-    from tests.gpu.standin import StandIn
 
 UUID = "GPU-00112233-4455-6677-8899-aabbccddeeff"
 HERE = InstalledGpu(0, "NVIDIA H200", UUID, 90, "580.159.04")
@@ -102,3 +101,9 @@ def test_a_driver_that_is_not_the_installed_one_is_a_skip(driver: StandIn, tmp_p
     seen = look(driver, made.library(tmp_path / "lib.so", [native(driver)]), there, check="load@90@570.86.10")
     assert seen.outcome.status is Status.SKIPPED
     assert "which is not the driver of 90@570.86.10" in (seen.outcome.reason or "")
+
+
+def test_a_forward_compatibility_library_is_a_skip_even_of_the_same_version(tmp_path: Path) -> None:
+    compat = StandIn(build(tmp_path / "compat"), tmp_path)
+    seen = look(compat, made.library(tmp_path / "lib.so", [native(compat)]), HERE)
+    assert seen.outcome.status is Status.SKIPPED
