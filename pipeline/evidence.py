@@ -30,22 +30,29 @@ SCHEMA_VERSION = 1
 def scope_of(lane: Lane, check: str) -> str:
     """Digest of what ``lane`` promises as far as ``check`` depends on it.
 
-    A build depends on source, recipe and compilation; an audit on the declared device code, floors and targets, and on
-    this version of the rules; a smoke on how the bundle is served.
+    A build depends on source, recipe and compilation; an audit on the declared device code, floors and targets, on
+    what is declared absent by design, and on this version of the rules; a smoke on how the bundle is served.
     """
     kind = check.partition("@")[0]
     if kind == "build":
         promise: tuple[object, ...] = (_portable(lane.source), lane.recipe, lane.bundle, *_compilation(lane))
-    elif kind in {"smoke", "load"}:
+    elif kind == "smoke":
         promise = (lane.smoke, lane.base_image)
+    elif kind == "load":
+        promise = (lane.smoke, lane.base_image, *_overrides(lane))
     else:
         floors = (lane.driver_floor, lane.host_glibc, lane.host_libraries)
-        promise = (__version__, floors, lane.targets, *_compilation(lane))
+        promise = (__version__, floors, lane.targets, *_overrides(lane), *_compilation(lane))
     return hashlib.sha256(repr((check, promise)).encode()).hexdigest()
 
 
 def _compilation(lane: Lane) -> tuple[object, ...]:
     return (lane.flavour, lane.platform, lane.toolkit, lane.archs, lane.compression, lane.base_image)
+
+
+def _overrides(lane: Lane) -> tuple[object, ...]:
+    """Which libraries may lack architectures. Sorted: the order of patterns promises nothing."""
+    return (sorted(lane.by_design), sorted(lane.never_by_design))
 
 
 def _portable(source: Source) -> object:

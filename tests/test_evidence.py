@@ -10,7 +10,7 @@ import pytest
 from pipeline.errors import CorruptInput, InfrastructureError
 from pipeline.evidence import append, read, scope_of
 from pipeline.model.versions import GlibcVersion
-from tests.values import bundle, cpu_lane, record
+from tests.values import bundle, cpu_lane, cuda_lane, record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,3 +76,14 @@ def test_the_scope_of_an_audit_follows_the_promise_and_not_the_serving() -> None
     floor = cpu_lane(host_glibc=GlibcVersion("2.17"))
     assert scope_of(lane, "audit") != scope_of(floor, "audit")
     assert scope_of(lane, "smoke@cpu") == scope_of(floor, "smoke@cpu")
+
+
+@pytest.mark.parametrize("setting", ["by_design", "never_by_design"])
+def test_what_is_absent_by_design_is_part_of_an_audit_and_a_load(setting: str) -> None:
+    lane = cuda_lane()
+    other = cuda_lane(**{setting: ("libk.so",)})
+    for check in ("audit", "load@80@535.288.01"):
+        assert scope_of(lane, check) != scope_of(other, check)
+    assert scope_of(lane, "smoke@80@535.288.01") == scope_of(other, "smoke@80@535.288.01")
+    several = [cuda_lane(**{setting: names}) for names in (("a", "b"), ("b", "a"))]
+    assert scope_of(several[0], "audit") == scope_of(several[1], "audit")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.policy.unknown import OutsidePolicy
@@ -57,5 +58,5 @@ def replay(aim: Aim, jit: JitPass, policy: Policy) -> tuple[Load, ...]:
     if aim.gpu is None:
         return ()
     return tuple(
-        Load(load.unit, select(load.unit, aim.gpu, aim.target.driver, jit, policy), load.excused) for load in aim.loads
+        replace(load, selection=select(load.unit, aim.gpu, aim.target.driver, jit, policy)) for load in aim.loads
     )

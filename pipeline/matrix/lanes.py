@@ -25,7 +25,16 @@ if TYPE_CHECKING:
 
     from pipeline.model.lane import Position
 
-CUDA_ONLY = ("toolkit", "toolkit_from", "archs", "compression", "driver_floor", "targets")
+CUDA_ONLY = (
+    "toolkit",
+    "toolkit_from",
+    "archs",
+    "compression",
+    "driver_floor",
+    "targets",
+    "by_design",
+    "never_by_design",
+)
 """Settings that mean nothing on a CPU lane."""
 
 _BUILD = ("recipe", "base_image")
@@ -90,6 +99,9 @@ def _cuda_mistakes(row: Row) -> Iterator[Mistake]:
             yield row.wrong(name, f"a cuda lane promises nothing without {name!r}", f"add {name}: {example}")
     if isinstance(row.values.get("archs"), str) and "toolkit" not in row.values:
         yield row.wrong("archs", f"{row.values['archs']!r} depends on the toolkit", "add toolkit:, or list them")
+    for pattern in row.values.get("never_by_design", ()):
+        if pattern in row.values.get("by_design", ()):
+            yield row.wrong("by_design", f"{pattern!r} is in 'never_by_design' too", "keep it in one of the two")
 
 
 def _cpu_mistakes(row: Row) -> Iterator[Mistake]:
@@ -163,4 +175,6 @@ def lane_of(row: Row, lane_id: str, bundle: BundleSpec) -> Lane:
         position=row.position,
         runner=get("runner", ()),
         places=dict(row.places),
+        by_design=get("by_design", ()) if cuda else (),
+        never_by_design=get("never_by_design", ()) if cuda else (),
     )

@@ -14,6 +14,7 @@ from pipeline.matrix.sections import (
     DRIVER,
     GLIBC,
     LIBRARY,
+    LIBRARY_PATTERN,
     NAME,
     PUBLISHER,
     RECIPE,
@@ -46,6 +47,16 @@ SETTINGS: tuple[Key, ...] = (
     Key("driver_floor", DRIVER, "Lowest driver that the lane promises to run on."),
     Key("glibc", GLIBC, "Newest glibc that the bundle may need."),
     Key("host_libraries", Items(LIBRARY, unique=True), "Shared libraries that the host provides, not the bundle."),
+    Key(
+        "by_design",
+        Items(LIBRARY_PATTERN, unique=True),
+        "Libraries (* and ? allowed) that choose between architectures themselves: what they lack is not counted.",
+    ),
+    Key(
+        "never_by_design",
+        Items(LIBRARY_PATTERN, unique=True),
+        "Libraries (* and ? allowed) in which every unit must serve every target.",
+    ),
     Key("targets", Items(TARGET, unique=True), "Names of 'targets', or SM@DRIVER."),
     Key("smoke", NAME, "Name of an entry of 'smoke'."),
     Key(

@@ -59,6 +59,8 @@ class SettingsReader:
             "bundle": read_bundle,
             "on_demand": lambda node: isinstance(node, ScalarNode) and node.value is True,
             "host_libraries": words,
+            "by_design": words,
+            "never_by_design": words,
             "runner": words,
         }
 

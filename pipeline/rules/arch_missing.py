@@ -8,7 +8,7 @@ moved with the toolkit, or one file has a shorter list than the rest. PTX goes u
 kernel that lies in it fails with "no kernel image is available for execution on the device" (209).
 
 Code that a library keeps for some GPUs on purpose and dispatches around is not counted; docs/rules.md says how
-it is told apart, and matrix.yaml can overrule it.
+it is told apart. `by_design` and `never_by_design` of a lane overrule that; a pattern that names no library is told.
 
 Remedy: add the architecture to every unit's list (CMake: CMAKE_CUDA_ARCHITECTURES=70-real;80-real; nvcc: -gencode
 arch=compute_70,code=sm_70; torch: TORCH_CUDA_ARCH_LIST="7.0 8.0"), or take the target out of the promise.
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.rules.overrides import pardons, unmatched
 from pipeline.rules.subject import Examination, device_claim, device_examination
 
 if TYPE_CHECKING:
@@ -41,4 +42,6 @@ def check(subject: Subject) -> Examination:
         )
         for aim, load, found in subject.met(RULE)
     )
-    return device_examination(subject, subject.containers, tuple(claims))
+    return device_examination(
+        subject, subject.containers, (*claims, *pardons(subject, RULE), *unmatched(subject, RULE))
+    )

@@ -20,17 +20,20 @@ A container that a GPU cannot run is excused in these cases, judged library by l
 
 Libraries that come once per CUDA version are another matter, see ``variants``.
 
-The bytes cannot show more: a real loss of an architecture-specific kernel looks the same. ``by_design`` and
-``never_by_design`` of a declaration overrule this by library name.
+The bytes cannot show more: a real loss of an architecture-specific kernel looks the same. Two settings of a lane
+overrule this by patterns of library names, and the report says where they did. ``never_by_design``: nothing of these
+libraries is excused. ``by_design``: every container of these libraries without an image for a GPU is excused there,
+as long as other device code of the artifact, NVIDIA's libraries aside, is served on it; PTX that the driver cannot
+read is not. Where a library is named by both, ``never_by_design`` holds.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from pipeline.model.image import EntryKind
+from pipeline.rules.declaration import naming
 from pipeline.rules.nvidia import is_toolkit_library
 from pipeline.rules.selection import Via
 from pipeline.rules.unit import flat
@@ -53,36 +56,63 @@ def excuse(loads: Iterable[Load], declaration: Declaration | None) -> tuple[Load
     libraries: dict[MemberPath, list[Load]] = {}
     for load in loads:
         libraries.setdefault(load.unit.library, []).append(load)
-    judged = {
-        library: group if _listed(library, declaration, "never_by_design") else _excuse(library, group, declaration)
-        for library, group in libraries.items()
-    }
-    whole = _beside_large_libraries(judged, declaration)
-    return tuple(
-        replace(load, excused=True) if library in whole else load for library, group in judged.items() for load in group
-    )
+    judged = {library: _excuse(library, group) for library, group in libraries.items()}
+    if declaration is not None:
+        judged = _with_pardons(judged, declaration)
+    for library in _beside_large_libraries(judged):
+        judged[library] = [replace(load, excused=True) for load in judged[library]]
+    if declaration is not None:
+        judged = {library: _counted(library, group, declaration) for library, group in judged.items()}
+    return tuple(load for group in judged.values() for load in group)
 
 
-def _excuse(library: MemberPath, loads: list[Load], declaration: Declaration | None) -> list[Load]:
+def _with_pardons(judged: dict[MemberPath, list[Load]], declaration: Declaration) -> dict[MemberPath, list[Load]]:
+    """``by_design``: what these libraries lack is excused where the product runs on this GPU at all."""
+    own = (load for library, group in judged.items() if not is_toolkit_library(library.name) for load in group)
+    if not any(load.selection.loads for load in own):
+        return judged
+    return {library: _pardoned(library, group, declaration) for library, group in judged.items()}
+
+
+def _pardoned(library: MemberPath, loads: list[Load], declaration: Declaration) -> list[Load]:
+    pattern = naming(library, declaration.by_design)
+    if not pattern:
+        return loads
+    ruling = f"by_design: {pattern}"
+    return [
+        replace(load, excused=True, ruling=ruling) if _absent(load) and not load.excused else load for load in loads
+    ]
+
+
+def _counted(library: MemberPath, loads: list[Load], declaration: Declaration) -> list[Load]:
+    """``never_by_design``: nothing of these libraries is excused."""
+    pattern = naming(library, declaration.never_by_design)
+    if not pattern:
+        return loads
+    ruling = f"never_by_design: {pattern}"
+    return [replace(load, excused=False, ruling=ruling) if load.excused else load for load in loads]
+
+
+def _excuse(library: MemberPath, loads: list[Load]) -> list[Load]:
     if not any(_left_out(load) for load in loads):
         return loads
-    excused = _dispatched(library, loads, declaration) | _counterparts(loads)
+    excused = _dispatched(library, loads) | _counterparts(loads)
     general = [load for load in loads if not load.unit.suffixed]
     if general and all(not _absent(load) or load.unit in excused for load in general):
         excused |= {load.unit for load in loads if load.unit.suffixed and _absent(load)}
     return [replace(load, excused=True) if load.unit in excused else load for load in loads]
 
 
-def _dispatched(library: MemberPath, loads: list[Load], declaration: Declaration | None) -> set[Unit]:
+def _dispatched(library: MemberPath, loads: list[Load]) -> set[Unit]:
     """Units that the library chooses between at run time, where at least one of them is there for this GPU."""
-    dispatching = _dispatching(library, [load.unit for load in loads], declaration)
+    dispatching = _dispatching(library, [load.unit for load in loads])
     mine = [load for load in loads if load.unit in dispatching]
     served = any(not _left_out(load) for load in mine)
     return {load.unit for load in mine if _left_out(load)} if served else set()
 
 
-def _dispatching(library: MemberPath, units: list[Unit], declaration: Declaration | None) -> set[Unit]:
-    if is_toolkit_library(library.name) or _listed(library, declaration, "by_design"):
+def _dispatching(library: MemberPath, units: list[Unit]) -> set[Unit]:
+    if is_toolkit_library(library.name):
         return set(units)
     single = {unit for unit in units if len(_architectures(unit)) == 1 and _only_cubins(unit)}
     architectures = {number for unit in single for number in _architectures(unit)}
@@ -99,16 +129,9 @@ def _counterparts(loads: list[Load]) -> set[Unit]:
     return missing if enough and general >= LARGE else set()
 
 
-def _beside_large_libraries(
-    judged: dict[MemberPath, list[Load]], declaration: Declaration | None
-) -> frozenset[MemberPath]:
+def _beside_large_libraries(judged: dict[MemberPath, list[Load]]) -> frozenset[MemberPath]:
     """Libraries of nothing but absent specific code, where the others are large and complete."""
-    only = {
-        library
-        for library, group in judged.items()
-        if all(load.unit.suffixed and _absent(load) for load in group)
-        and not _listed(library, declaration, "never_by_design")
-    }
+    only = {library for library, group in judged.items() if all(load.unit.suffixed and _absent(load) for load in group)}
     others = [
         load
         for library, group in judged.items()
@@ -132,11 +155,6 @@ def _left_out(load: Load) -> bool:
 
 def _containers(units: Iterable[Unit]) -> int:
     return sum(unit.count for unit in units)
-
-
-def _listed(library: MemberPath, declaration: Declaration | None, field: str) -> bool:
-    patterns: tuple[str, ...] = getattr(declaration, field) if declaration is not None else ()
-    return any(fnmatchcase(library.name.rpartition("/")[2], pattern) for pattern in patterns)
 
 
 def _architectures(unit: Unit) -> set[int]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from pipeline.errors import UsageError
 from pipeline.model.versions import DottedVersion, GlibcVersion, GlibcxxVersion
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pipeline.model.arch import TargetArch
     from pipeline.model.lane import Flavour, Lane, Target
+    from pipeline.model.paths import MemberPath
     from pipeline.model.versions import DriverVersion, ToolkitVersion
 
 V = TypeVar("V", bound=DottedVersion)
@@ -83,3 +87,9 @@ class Declaration:
             by_design=lane.by_design,
             never_by_design=lane.never_by_design,
         )
+
+
+def naming(library: MemberPath, patterns: Iterable[str]) -> str:
+    """The first of the patterns that names this library by its file name; nothing where none does."""
+    name = library.name.rpartition("/")[2]
+    return next((pattern for pattern in patterns if fnmatchcase(name, pattern)), "")

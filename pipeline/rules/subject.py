@@ -62,11 +62,15 @@ class Examination:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How one unit fares on one target. ``excused`` marks code that is absent there by design."""
+    """How one unit fares on one target. ``excused`` marks code that is absent there by design.
+
+    ``ruling`` is the setting that overruled the heuristic (``by_design: libk.so``), empty where none did.
+    """
 
     unit: Unit
     selection: Selection
     excused: bool = False
+    ruling: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +146,14 @@ class Subject:
                     if obstacle.rule == rule:
                         yield aim, load, obstacle
 
+    def pardoned(self, rule: str) -> Iterator[tuple[Aim, Load, Obstacle]]:
+        """Where that rule's obstacle is excused only because a setting of the lane says so."""
+        for aim in self.aims:
+            for load in aim.loads:
+                for obstacle in load.selection.obstacles if load.excused and load.ruling else ():
+                    if obstacle.rule == rule:
+                        yield aim, load, obstacle
+
 
 def device_claim(aim: Aim, load: Load, obstacle: Obstacle, *, declared: str, remedy: str) -> Claim:
     """A claim that a unit does not load on a target, or may not."""
@@ -149,7 +161,7 @@ def device_claim(aim: Aim, load: Load, obstacle: Obstacle, *, declared: str, rem
         rule=obstacle.rule,
         effect=Effect.FAIL if obstacle.certainty is Certainty.CERTAIN else Effect.DOUBT,
         path=str(load.unit.path),
-        declared=declared,
+        declared=f"{declared} ({load.ruling})" if load.ruling else declared,
         observed=obstacle.observed,
         remedy=remedy,
         count=load.unit.count,

@@ -13,7 +13,7 @@ from pipeline.model.lane import (
     ToolkitOrigin,
 )
 from pipeline.model.versions import DriverVersion, GlibcVersion, ToolkitVersion
-from tests.matrix.files import CPU, CUDA, lane, lanes
+from tests.matrix.files import CPU, CUDA, lane, lanes, mistakes_with
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +37,19 @@ def test_a_cuda_lane_has_everything_its_combination_says(tmp_path: Path) -> None
     assert not made.prebuilt
     assert not made.on_demand
     assert made.asset_name == "server-1.0-linux-x86_64-cuda12.8.tar.gz"
+
+
+def test_a_cuda_lane_names_libraries_that_dispatch(tmp_path: Path) -> None:
+    made = lane(tmp_path, CUDA[:-1] + ", by_design: ['libfa*.so'], never_by_design: [libk.so]}")
+    assert (made.by_design, made.never_by_design) == (("libfa*.so",), ("libk.so",))
+    (cpu,) = lanes(tmp_path, f"defaults: {{by_design: ['libfa*.so']}}\nmatrix: {{include: [{CPU}]}}\n")
+    assert cpu.by_design == ()
+
+
+def test_a_library_cannot_be_both(tmp_path: Path) -> None:
+    both = CUDA[:-1] + ", by_design: [libk.so], never_by_design: [libk.so]}"
+    (found,) = mistakes_with(tmp_path, f"matrix: {{include: [{both}]}}\n")
+    assert found == "'libk.so' is in 'never_by_design' too; keep it in one of the two"
 
 
 def test_required_checks_follow_flavour_and_required_targets(tmp_path: Path) -> None:

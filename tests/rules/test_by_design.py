@@ -110,6 +110,32 @@ def test_a_declaration_overrules(tmp_path: Path, policy: Policy) -> None:
     assert asked(specific, "80@535", tmp_path, policy, overruling(never=("lib*.so",))).causes == ("arch-suffix",)
 
 
+def test_a_declared_library_may_lack_a_gpu_altogether(tmp_path: Path, policy: Policy) -> None:
+    """Where the rest of the product serves it; a product of nothing but declared gaps is no product."""
+    root = tmp_path / "both"
+    build(Elf("libk.so", units(*GENERAL)), root)
+    build(Elf("libfa.so", units("75", "75")), root)
+    targets = [policy.parse_target("90@535")]
+    loose = overruling(by_design=("libfa.so",))
+    assert run_audit([root], targets, policy, declaration=loose).targets[0].verdict == "pass"
+    everything = overruling(by_design=("*",))
+    alone = asked(Elf("libfa.so", units("75", "75")), "90@535", tmp_path, policy, everything)
+    assert (alone.verdict, alone.fatbins.unloadable) == ("fail", 2)
+
+
+def test_a_declaration_does_not_excuse_unreadable_code(tmp_path: Path, policy: Policy) -> None:
+    library = Elf("libk.so", units("80", "ptx:80"))
+    assert asked(library, "80@535", tmp_path, policy, overruling(by_design=("libk.so",))).causes == ("ptx-isa",)
+
+
+def test_the_stricter_setting_holds(tmp_path: Path, policy: Policy) -> None:
+    both = overruling(by_design=("lib*",), never=("libs.so",))
+    path = build(Elf("libs.so", units(*GENERAL, "90a")), tmp_path)
+    report = run_audit([path], [policy.parse_target("80@535")], policy, declaration=both)
+    assert report.targets[0].causes == ("arch-suffix",)
+    assert report.findings[0].declared == "runs on sm_80 (never_by_design: libs.so)"
+
+
 def test_builds_per_cuda_version_are_alternatives(tmp_path: Path, policy: Policy) -> None:
     root = tmp_path / "package"
     build(Elf("libk_cuda126.so", units("80 90")), root)
