@@ -48,11 +48,14 @@ class Walk:
 
     def visit(self, content: View | Stream, path: MemberPath) -> str:
         """Walk one member and all that is in it; return its format's name. Damage is noted, never raised."""
+        kind = Kind.DATA
         try:
-            return self._visit(content, path)
+            head = content.head(HEAD) if isinstance(content, View) else content.peek(HEAD)
+            kind = recognize(head)
+            return self._visit(kind, head, content, path)
         except FormatError as error:
             self.ledger.damage(path, error.message)
-            return "damaged"
+            return kind.value
 
     def visit_file(self, content: View | Stream, path: MemberPath) -> None:
         """Walk a regular file found in an archive or directory, counting it."""
@@ -64,9 +67,7 @@ class Walk:
             content.drain()
         self.ledger.file(path, content.size if isinstance(content, View) else content.offset)
 
-    def _visit(self, content: View | Stream, path: MemberPath) -> str:
-        head = content.head(HEAD) if isinstance(content, View) else content.peek(HEAD)
-        kind = recognize(head)
+    def _visit(self, kind: Kind, head: bytes, content: View | Stream, path: MemberPath) -> str:
         if kind in _ARCHIVES:
             return self._enter(kind, content, path)
         if kind in _IMAGES:
