@@ -1,5 +1,6 @@
-"""CMake's dialect of architecture lists: ``80-real;90a-virtual;120``, ``all``, ``all-major``.
+"""Architecture lists: in CMake's dialect (``80-real;90a-virtual;120``, ``all``, ``all-major``), torch's or nvcc's.
 
+A list is in one dialect as a whole; CMake's is the one that everything else in the tool speaks.
 Source: https://cmake.org/cmake/help/latest/prop_tgt/CUDA_ARCHITECTURES.html; what the two words stand for, measured:
 ``nvcc --dryrun -arch=all`` and ``-arch=all-major`` of 13.0.2.
 """
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.model.arch import ArchKind, ArchSuffix, TargetArch
+from pipeline.model.arch_dialects import Dialect, dialect_of, parse_gencode, parse_torch_archs
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -26,6 +28,11 @@ def parse_archs(text: str, emitted: Collection[TargetArch]) -> tuple[TargetArch,
     """
     if text in {ALL, ALL_MAJOR}:
         return _keyword(text, emitted)
+    dialect = dialect_of(text)
+    if dialect is Dialect.TORCH:
+        return parse_torch_archs(text)
+    if dialect is Dialect.NVCC:
+        return parse_gencode(text)
     return tuple(sorted({arch for word in _split(text) for arch in _parse(word)}))
 
 

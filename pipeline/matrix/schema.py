@@ -42,7 +42,11 @@ SETTINGS: tuple[Key, ...] = (
     Key("base_image", NAME, "Name of an entry of 'base_images'."),
     Key("toolkit", TOOLKIT, "CUDA toolkit, in quotes."),
     Key("toolkit_from", Choice(tuple(ToolkitOrigin)), "Where the compiler comes from (default base-image)."),
-    Key("archs", ARCHS, "Architectures in CMake's dialect: 80-real;90a-virtual;120, all, all-major."),
+    Key(
+        "archs",
+        ARCHS,
+        "Architectures: CMake's (80-real;90a-virtual;120, all, all-major), torch's (8.0;12.0+PTX) or -gencode.",
+    ),
     Key("compression", Choice(tuple(CompressionMode)), "nvcc --compress-mode."),
     Key("driver_floor", DRIVER, "Lowest driver that the lane promises to run on."),
     Key("glibc", GLIBC, "Newest glibc that the bundle may need."),

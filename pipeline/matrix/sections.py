@@ -15,7 +15,7 @@ INSIDE = Text("a relative path without '..'", "bin/llama-server", r"(?!/)(?!\.\.
 TOOLKIT = Text("a CUDA toolkit version", "13.0.2", r"[1-9][0-9]?\.[0-9]{1,2}(\.[0-9]{1,3})?")
 DRIVER = Text("a driver version or branch", "535.288.01", r"[1-9][0-9]{2}(\.[0-9]{1,3}){0,2}")
 GLIBC = Text("a glibc version", "2.31", r"2\.[0-9]{1,3}")
-ARCHS = Text("a CMAKE_CUDA_ARCHITECTURES list", "80-real;90a-real;120-virtual", r"[0-9a-z;, -]+")
+ARCHS = Text("a list of architectures", "80-real;90a-real;120-virtual", r"[0-9A-Za-z;,.+=_\[\]\"' -]+")
 LIBRARY = Text("the soname of a shared library", "libcublas.so.13", r"[^\s/]+\.so(\.[0-9]+)*")
 LIBRARY_PATTERN = Text("a library's file name", "libflash_attn_*.so", r"[^\s/]+")
 CHECK = Text("a check", "smoke@90@580.65.06", r"audit|smoke@cpu|(load|smoke)@[0-9]{2,3}@[0-9]{3}(\.[0-9]{1,3}){0,2}")

@@ -1,34 +1,67 @@
 """The dialects of architecture lists besides CMake's: torch's ``8.0;9.0a;12.0+PTX`` and nvcc's ``-gencode``.
 
-Sources: torch/utils/cpp_extension.py (``_get_cuda_arch_flags``: an entry is machine code, ``+PTX`` adds PTX of the
-same architecture; named generations); FlashInfer reads the same form with ``f``; nvcc manual, --generate-code.
+Sources: torch 2.8.0, torch/utils/cpp_extension.py (``_get_cuda_arch_flags``: an entry is machine code, ``+PTX`` adds
+PTX of the same architecture; named generations); FlashInfer reads the same form with ``f``; nvcc manual,
+--generate-code.
 """
 
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from pipeline.model.arch import ArchKind, TargetArch
+from pipeline.model.arch import ArchKind, ArchSuffix, TargetArch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _TORCH = re.compile(r"([1-9][0-9]?)\.([0-9])([af]?)(\+PTX)?", re.ASCII)
-_GENERATIONS = (
-    ("Kepler", "3.5+PTX"),
-    ("Maxwell", "5.0;5.2+PTX"),
-    ("Pascal", "6.0;6.1+PTX"),
-    ("Volta", "7.0+PTX"),
-    ("Turing", "7.5+PTX"),
-    ("Ampere", "8.0;8.6+PTX"),
-    ("Ada", "8.9+PTX"),
-    ("Hopper", "9.0+PTX"),
-    ("Blackwell", "10.0;10.3;12.0;12.1+PTX"),
-)
-_GENCODE = re.compile(r"(?:-gencode|--generate-code)(?:=|\s+)", re.ASCII)
-_CLAUSE = re.compile(r"arch=(compute_[0-9]+[af]?),code=(\[[^\]]*\]|\S+)", re.ASCII)
+# Blackwell+Tegra is not here: it means 10.1 or 11.0, depending on torch's version.
+_GENERATIONS = {
+    "Kepler+Tesla": "3.7",
+    "Kepler": "3.5+PTX",
+    "Maxwell+Tegra": "5.3",
+    "Maxwell": "5.0;5.2+PTX",
+    "Pascal": "6.0;6.1+PTX",
+    "Volta+Tegra": "7.2",
+    "Volta": "7.0+PTX",
+    "Turing": "7.5+PTX",
+    "Ampere+Tegra": "8.7",
+    "Ampere": "8.0;8.6+PTX",
+    "Ada": "8.9+PTX",
+    "Hopper": "9.0+PTX",
+    "Blackwell": "10.0;10.3;12.0;12.1+PTX",
+}
+_GENCODE = re.compile(r"(?:^|\s)(?:-gencode|--generate-code)(?:=|\s+)", re.ASCII)
+_CLAUSE = re.compile(r"arch=(compute_[0-9]+[af]?),code=(\[[^\]]*\]|[^\s\[\]]+)", re.ASCII)
 _QUOTES = str.maketrans("", "", "\"'")
+
+
+class Dialect(StrEnum):
+    """Whose form a list is in."""
+
+    CMAKE = "CMake"
+    TORCH = "torch"
+    NVCC = "nvcc"
+
+
+def dialect_of(text: str) -> Dialect:
+    """The dialect of the whole list; ``ValueError`` where its words are of several."""
+    words = [word for word in re.split(r"[;,\s]+", text.translate(_QUOTES)) if word]
+    found = {_dialect(word): word for word in reversed(words)}  # the first word of each
+    if len(found) > 1:
+        told = " and ".join(f"{word!r} is {dialect}'s" for dialect, word in reversed(found.items()))
+        raise ValueError(f"{text!r} mixes dialects: {told}")
+    return next(iter(found), Dialect.CMAKE)
+
+
+def _dialect(word: str) -> Dialect:
+    if word.startswith("-") or "=" in word or re.match(r"\[?(?:sm|compute|lto)_", word):
+        return Dialect.NVCC
+    if "." in word or "+" in word or word in _GENERATIONS:
+        return Dialect.TORCH
+    return Dialect.CMAKE
 
 
 def parse_torch_archs(text: str) -> tuple[TargetArch, ...]:
@@ -40,9 +73,8 @@ def parse_torch_archs(text: str) -> tuple[TargetArch, ...]:
 
 
 def _torch(word: str) -> Iterator[TargetArch]:
-    generation = next((content for name, content in _GENERATIONS if name == word), None)
-    if generation is not None:
-        yield from parse_torch_archs(generation)
+    if word in _GENERATIONS:
+        yield from parse_torch_archs(_GENERATIONS[word])
         return
     found = _TORCH.fullmatch(word)
     if found is None:
@@ -54,10 +86,13 @@ def _torch(word: str) -> Iterator[TargetArch]:
 
 
 def parse_gencode(text: str) -> tuple[TargetArch, ...]:
-    """Read ``-gencode arch=compute_90,code=[sm_90,compute_90] …``; ``ValueError`` says what is wrong."""
-    clauses = [clause.strip() for clause in _GENCODE.split(text.translate(_QUOTES)) if clause.strip()]
-    if not clauses:
-        raise ValueError("the list is empty")
+    """Read ``-gencode arch=compute_90,code=[sm_90,compute_90] …``; ``ValueError`` says what is wrong.
+
+    Words may be separated by semicolons, as in CMake's lists of flags.
+    """
+    before, *clauses = (part.strip() for part in _GENCODE.split(text.translate(_QUOTES).replace(";", " ")))
+    if before or not clauses:
+        raise ValueError(f"{before or text!r} is not of the form -gencode arch=compute_NN,code=sm_NN")
     return tuple(sorted({arch for clause in clauses for arch in _clause(clause)}))
 
 
@@ -65,16 +100,21 @@ def _clause(clause: str) -> Iterator[TargetArch]:
     found = _CLAUSE.fullmatch(clause)
     if found is None:
         raise ValueError(f"{clause!r} is not of the form arch=compute_NN,code=sm_NN")
-    for code in found[2].strip("[]").split(","):
-        yield TargetArch.parse(code.strip())
+    front = TargetArch.parse(found[1])
+    for word in found[2].strip("[]").split(","):
+        code = TargetArch.parse(word.strip())
+        if not _compiles(front, code):
+            raise ValueError(f"{clause!r}: nvcc makes no {code} from {front}")
+        yield code
 
 
-def looks_like_torch(text: str) -> bool:
-    """Whether a list is in torch's dialect: its first word is a dotted capability or a generation's name."""
-    first = re.split(r"[;\s]+", text.strip(), maxsplit=1)[0]
-    return _TORCH.fullmatch(first) is not None or any(first == name for name, _ in _GENERATIONS)
+def _compiles(front: TargetArch, code: TargetArch) -> bool:
+    """Whether nvcc takes the pair: PTX is that of ``arch`` itself, machine code that of it or of something newer.
 
-
-def looks_like_gencode(text: str) -> bool:
-    """Whether a list is in nvcc's dialect."""
-    return _GENCODE.match(text.strip().translate(_QUOTES)) is not None
+    ``a`` code is for one SM only, ``f`` code for one family, which is within a major.
+    """
+    if code.kind is ArchKind.VIRTUAL or front.suffix is ArchSuffix.SPECIFIC:
+        return code.name == front.name
+    if front.suffix is ArchSuffix.FAMILY and code.major != front.major:
+        return False
+    return code.number >= front.number

@@ -18,6 +18,19 @@ def test_a_bare_number_is_both_kinds() -> None:
     assert names("120") == ["120-real", "120-virtual"]
 
 
+GENCODE = (
+    "-gencode arch=compute_80,code=sm_80 -gencode=arch=compute_90a,code=sm_90a "
+    "--generate-code arch=compute_120,code=[sm_120,compute_120]"
+)
+
+
+@pytest.mark.parametrize("text", ["80-real;90a-real;120", "8.0;9.0a;12.0+PTX", "12.0+PTX 8.0 9.0a", GENCODE])
+def test_every_dialect_says_the_same(text: str) -> None:
+    archs = parse_archs(text, ())
+    assert [arch.cmake for arch in archs] == ["80-real", "90a-real", "120-real", "120-virtual"]
+    assert spell_archs(archs) == "80-real;90a-real;120"
+
+
 def test_lists_are_sorted_and_free_of_repetition() -> None:
     assert names("90a-virtual;80-real;90;80-real") == ["80-real", "90-real", "90-virtual", "90a-virtual"]
 
@@ -33,13 +46,16 @@ def test_lists_are_sorted_and_free_of_repetition() -> None:
         ("80;", "empty item"),
         ("80-ptx", "neither -real nor -virtual"),
         ("80-", "neither -real nor -virtual"),
-        ("8.0", "not an architecture"),
-        ("sm_80", "not an architecture"),
+        ("8.0,9.0", "not an architecture in torch's form"),
+        ("9.0a-real", "not an architecture in torch's form"),
+        ("sm_80", "not of the form -gencode"),
+        ("8.0;90-real", "mixes dialects: '8.0' is torch's and '90-real' is CMake's"),
+        ("-gencode arch=compute_80,code=sm_80;90", "mixes dialects"),
         ("80x-real", "not an architecture"),
         (" 80", "not an architecture"),
     ],
 )
-def test_other_dialects_are_refused(text: str, message: str) -> None:
+def test_what_is_in_no_dialect_is_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         parse_archs(text, ())
 

@@ -39,6 +39,23 @@ def test_a_cuda_lane_has_everything_its_combination_says(tmp_path: Path) -> None
     assert made.asset_name == "server-1.0-linux-x86_64-cuda12.8.tar.gz"
 
 
+def test_architectures_may_be_in_any_dialect_and_are_cmakes_from_then_on(tmp_path: Path) -> None:
+    torch = lane(tmp_path, CUDA.replace("80-real", "'8.0;9.0+PTX'"))
+    assert torch.id == "cuda12.8-sm80-90"
+    assert [arch.cmake for arch in torch.archs] == ["80-real", "90-real", "90-virtual"]
+    gencode = "'-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=[sm_90,compute_90]'"
+    assert lane(tmp_path, CUDA.replace("80-real", gencode)).archs == torch.archs
+
+
+def test_mixed_dialects_and_bare_numbers_are_told(tmp_path: Path) -> None:
+    mixed = CUDA.replace("80-real", "8.0;90-real")
+    (found,) = mistakes_with(tmp_path, f"matrix: {{include: [{mixed}]}}\n")
+    assert found.startswith("'8.0;90-real' mixes dialects: '8.0' is torch's and '90-real' is CMake's; write such as ")
+    number = CUDA.replace("80-real", "8.0")
+    (found,) = mistakes_with(tmp_path, f"matrix: {{include: [{number}]}}\n")
+    assert found == 'found the number 8.0; put it in quotes: "8.0"'
+
+
 def test_a_cuda_lane_names_libraries_that_dispatch(tmp_path: Path) -> None:
     made = lane(tmp_path, CUDA[:-1] + ", by_design: ['libfa*.so'], never_by_design: [libk.so]}")
     assert (made.by_design, made.never_by_design) == (("libfa*.so",), ("libk.so",))
