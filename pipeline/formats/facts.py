@@ -92,6 +92,14 @@ class FatbinFacts:
     relocatable: bool
     wrapper: int | None = None
 
+    @property
+    def embedded(self) -> bool:
+        """Whether the container lies in ordinary data: the library itself picks it and hands it to the driver.
+
+        NVIDIA's curand (``.data``) and cublasLt (``.cask_resource``) do so, one architecture in each container.
+        """
+        return self.section not in {"", ".nv_fatbin", "__nv_relfatbin"}
+
 
 @dataclass(frozen=True, slots=True)
 class SymbolNeed:

@@ -36,10 +36,11 @@ def shown(lines: list[str]) -> list[str]:
 
 
 def agrees(library: Path) -> Inventory:
-    """cuobjdump shows linked code alone unless there is none; ``-all`` would show both, in another order."""
+    """cuobjdump shows linked code alone unless there is none, and none that lies in other sections than nvcc's."""
     inventory = take_inventory(library, sha256="0")
     assert inventory.damage == ()
-    linked = [fatbin for fatbin in inventory.fatbins if not fatbin.relocatable] or list(inventory.fatbins)
+    nvcc = [fatbin for fatbin in inventory.fatbins if not fatbin.embedded]
+    linked = [fatbin for fatbin in nvcc if not fatbin.relocatable] or nvcc
     assert listed(linked, EntryKind.CUBIN) == shown(cuobjdump(library, "--list-elf"))
     assert listed(linked, EntryKind.PTX) == shown(cuobjdump(library, "--list-ptx"))
     return inventory
@@ -85,6 +86,14 @@ def test_a_wheel_gives_what_its_files_give() -> None:
         if not fatbin.relocatable
     }
     assert {toolkit for toolkit, codecs in by_toolkit.items() if codecs == {"zstd"}} == {"130", "132"}
+
+
+@pytest.mark.slow
+def test_containers_that_cuobjdump_does_not_look_for() -> None:
+    (library,) = [path for path in libraries("nvidia-curand==10.4.5.25") if path.name.startswith("libcurand")]
+    inventory = take_inventory(library, sha256="0", deep=True)
+    assert inventory.damage == ()
+    assert len([fatbin for fatbin in inventory.fatbins if fatbin.embedded]) == 1747
 
 
 @pytest.mark.slow
