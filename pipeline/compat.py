@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pipeline.errors import CorruptInput
 from pipeline.gate import Standing
 from pipeline.model.arch import ArchKind
 
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
 
 
 def compatibility(approved: Sequence[Approved]) -> dict[str, Any]:
-    """The content of ``compat.json`` for these bundles, one row per asset."""
+    """The content of ``compat.json`` for these bundles, one row per asset.
+
+    ``CorruptInput`` when the document of a recorded audit is not an audit's.
+    """
     return {"assets": [_asset(item) for item in approved]}
 
 
@@ -47,7 +51,13 @@ def _inferred_drivers(verdict: LaneVerdict) -> dict[str, str | None]:
     for check in verdict.checks:
         if check.check == "audit" and check.evidence is not None:
             targets = check.evidence.document.get("targets", [])
-            return {str(target["sm"]): target["minimum_driver"] for target in targets}
+            try:
+                return {str(target["sm"]): target["minimum_driver"] for target in targets}
+            except (KeyError, TypeError) as error:
+                raise CorruptInput(
+                    f"{verdict.lane.id}: the document of its audit on record is incomplete",
+                    remedy="remove the record, and run the audit again",
+                ) from error
     return {}
 
 

@@ -1,7 +1,8 @@
 """Evidence on disk: one JSON file per record under the digest it is about, appended, never changed.
 
 Layout: ``DIR/<sha256 of the bundle>/<check>/<finished>-<nonce>.json``. Reading checks that each record is about
-the digest it lies under and that it is complete; a record that is not is ``CorruptInput``, never ignored.
+the digest it lies under and that it is complete; a record that is not is ``CorruptInput``, never ignored, and a folder
+that cannot be read is no absence of evidence: what it holds may be the newest failure.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import hashlib
 import json
 import os
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,24 +27,27 @@ if TYPE_CHECKING:
     from pipeline.model.lane import Lane, Source
 
 SCHEMA_VERSION = 1
+_CLOCK_SKEW = timedelta(minutes=5)  # between two machines that both keep time
 
 
 def scope_of(lane: Lane, check: str) -> str:
     """Digest of what ``lane`` promises as far as ``check`` depends on it.
 
     A build depends on source, recipe and compilation; an audit on the declared device code, floors and targets, on
-    what is declared absent by design, and on this version of the rules; a smoke on how the bundle is served.
+    what is declared absent by design, on the asset's name and on this version of the rules; a smoke on how the bundle
+    is served.
     """
     kind = check.partition("@")[0]
+    origin = (_portable(lane.source), lane.bundle)
     if kind == "build":
-        promise: tuple[object, ...] = (_portable(lane.source), lane.recipe, lane.bundle, *_compilation(lane))
+        promise: tuple[object, ...] = (*origin, lane.recipe, lane.toolkit_origin, *_compilation(lane))
     elif kind == "smoke":
         promise = (lane.smoke, lane.base_image)
     elif kind == "load":
         promise = (lane.smoke, lane.base_image, *_overrides(lane))
     else:
         floors = (lane.driver_floor, lane.host_glibc, lane.host_libraries)
-        promise = (__version__, floors, lane.targets, *_overrides(lane), *_compilation(lane))
+        promise = (__version__, origin, floors, lane.targets, *_overrides(lane), *_compilation(lane))
     return hashlib.sha256(repr((check, promise)).encode()).hexdigest()
 
 
@@ -61,7 +66,12 @@ def _portable(source: Source) -> object:
 
 
 def append(directory: Path, evidence: Evidence) -> Path:
-    """Write one record and return its path; ``InfrastructureError`` when the disk refuses."""
+    """Write one record and return its path; ``InfrastructureError`` when the disk refuses.
+
+    A record is newer than those that are there, whatever the clock did since: its time is moved behind theirs.
+    ``CorruptInput`` when one of those is damaged.
+    """
+    evidence = _after(_records([directory], evidence.subject), evidence)
     folder = directory / evidence.subject / evidence.check
     text = json.dumps(_to_json(evidence), indent=1)
     nonce = hashlib.sha256(text.encode()).hexdigest()[:8]
@@ -76,17 +86,65 @@ def append(directory: Path, evidence: Evidence) -> Path:
     return path
 
 
-def read(directories: Iterable[Path], subject: str) -> tuple[Evidence, ...]:
-    """All records about ``subject``, oldest first; ``CorruptInput`` when one is damaged or misplaced."""
+def read(directories: Iterable[Path], subject: str, *, now: datetime) -> tuple[Evidence, ...]:
+    """All records about ``subject``, oldest first.
+
+    ``CorruptInput`` when one is damaged or misplaced, ``InfrastructureError`` when one cannot be read or was finished
+    after ``now``: of records by clocks that disagree nobody can say which is the newest.
+    """
+    records = _records(directories, subject)
+    if records and instant(records[-1].finished) > now + _CLOCK_SKEW:
+        newest = records[-1]
+        raise InfrastructureError(
+            f"evidence of {newest.check} for {newest.subject[:12]} was finished at {newest.finished}, in the future",
+            remedy="set the clock, or remove the record",
+        )
+    return records
+
+
+def instant(written: str) -> datetime:
+    """A time of a record; ``ValueError`` for anything but ISO 8601 with a time zone."""
+    time = datetime.fromisoformat(written)
+    if time.tzinfo is None:
+        raise ValueError(f"{written!r} has no time zone")
+    return time
+
+
+def iso(time: datetime) -> str:
+    """A UTC time as records have it, with microseconds."""
+    return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _after(earlier: tuple[Evidence, ...], evidence: Evidence) -> Evidence:
+    same = [instant(record.finished) for record in earlier if record.check == evidence.check]
+    if not same or max(same) < instant(evidence.finished):
+        return evidence
+    return replace(evidence, finished=iso(max(same) + timedelta(microseconds=1)))
+
+
+def _records(directories: Iterable[Path], subject: str) -> tuple[Evidence, ...]:
     records = [_load(path, subject) for directory in directories for path in _files(directory / subject)]
-    return tuple(sorted(records, key=lambda record: record.finished))
+    return tuple(sorted(records, key=lambda record: instant(record.finished)))
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _files(subject: Path) -> Iterator[Path]:
+    """Every record below ``subject``. Not with ``glob``, which passes over what it cannot read."""
     try:
-        yield from sorted(folder.glob("*/*.json"))
+        for check in sorted(subject.iterdir()) if _is_there(subject) else ():
+            yield from (path for path in sorted(check.iterdir()) if path.suffix == ".json")
     except OSError as error:
-        raise InfrastructureError(f"cannot read evidence in {folder}: {error.strerror}") from error
+        raise InfrastructureError(
+            f"cannot read evidence in {subject}: {error.strerror}", remedy="make it readable, or remove it"
+        ) from error
+
+
+def _is_there(path: Path) -> bool:
+    """Whether anything is called that; ``OSError`` when nobody can know."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _load(path: Path, subject: str) -> Evidence:
@@ -99,7 +157,7 @@ def _load(path: Path, subject: str) -> Evidence:
         raise CorruptInput("evidence is not JSON", remedy=remedy) from error
     try:
         evidence = _from_json(content)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise CorruptInput(f"evidence is incomplete: {error}", remedy=remedy) from error
     if evidence.subject != subject or evidence.check != path.parent.name:
         raise CorruptInput("evidence lies under a digest or check that it is not about", remedy=remedy)
@@ -125,6 +183,7 @@ def _to_json(evidence: Evidence) -> dict[str, Any]:
 def _from_json(content: dict[str, Any]) -> Evidence:
     if content["schema_version"] != SCHEMA_VERSION or content["kind"] != "evidence":
         raise ValueError("not evidence of this version")
+    instant(content["finished"])
     outcome = content["outcome"]
     return Evidence(
         subject=str(content["subject"]["sha256"]),

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pipeline.errors import CorruptInput, InfrastructureError
 from pipeline.evidence import append, read, scope_of
+from pipeline.model.finding import Status
+from pipeline.model.lane import PrebuiltFile, ToolkitOrigin
 from pipeline.model.versions import GlibcVersion
 from tests.values import bundle, cpu_lane, cuda_lane, record
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
+
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
 def test_records_read_back_as_written_oldest_first(tmp_path: Path) -> None:
@@ -21,13 +29,13 @@ def test_records_read_back_as_written_oldest_first(tmp_path: Path) -> None:
     artifact = bundle(tmp_path, lane)
     first = record(lane, artifact, "audit")
     second = record(lane, artifact, "audit", finished="2026-01-01T00:00:02Z")
-    append(tmp_path / "evidence", second)
     append(tmp_path / "evidence", first)
-    assert read([tmp_path / "evidence"], artifact.sha256) == (first, second)
+    append(tmp_path / "evidence", second)
+    assert read([tmp_path / "evidence"], artifact.sha256, now=NOW) == (first, second)
 
 
 def test_no_folder_is_no_evidence(tmp_path: Path) -> None:
-    assert read([tmp_path / "absent"], "0" * 64) == ()
+    assert read([tmp_path / "absent"], "0" * 64, now=NOW) == ()
 
 
 def test_a_truncated_record_is_corrupt(tmp_path: Path) -> None:
@@ -38,7 +46,7 @@ def test_a_truncated_record_is_corrupt(tmp_path: Path) -> None:
     for length in range(0, len(text), 97):
         path.write_text(text[:length])
         with pytest.raises(CorruptInput):
-            read([tmp_path], artifact.sha256)
+            read([tmp_path], artifact.sha256, now=NOW)
 
 
 @pytest.mark.parametrize("field", ["subject", "check", "scope", "outcome", "machine", "document"])
@@ -50,7 +58,7 @@ def test_a_record_without_a_field_is_corrupt(tmp_path: Path, field: str) -> None
     del content[field]
     path.write_text(json.dumps(content))
     with pytest.raises(CorruptInput, match="incomplete"):
-        read([tmp_path], artifact.sha256)
+        read([tmp_path], artifact.sha256, now=NOW)
 
 
 def test_a_record_copied_under_another_digest_is_corrupt(tmp_path: Path) -> None:
@@ -61,7 +69,68 @@ def test_a_record_copied_under_another_digest_is_corrupt(tmp_path: Path) -> None
     stolen.parent.mkdir(parents=True)
     stolen.write_bytes(path.read_bytes())
     with pytest.raises(CorruptInput, match="not about"):
-        read([tmp_path], "f" * 64)
+        read([tmp_path], "f" * 64, now=NOW)
+
+
+def test_records_from_several_places_are_ordered_by_time_and_not_by_spelling(tmp_path: Path) -> None:
+    lane = cpu_lane()
+    artifact = bundle(tmp_path, lane)
+    older = record(lane, artifact, "audit", finished="2026-01-01T12:00:00+14:00")
+    newer = record(lane, artifact, "audit", finished="2026-01-01T00:00:00.5Z", status=Status.FAIL)
+    append(tmp_path / "one", newer)
+    append(tmp_path / "two", older)
+    assert read([tmp_path / "one", tmp_path / "two"], artifact.sha256, now=NOW) == (older, newer)
+
+
+def test_a_record_is_newer_than_what_was_there_although_the_clock_went_back(tmp_path: Path) -> None:
+    lane = cpu_lane()
+    artifact = bundle(tmp_path, lane)
+    append(tmp_path, record(lane, artifact, "audit"))
+    append(tmp_path, record(lane, artifact, "audit", finished="2025-01-01T00:00:00Z", status=Status.FAIL))
+    newest = read([tmp_path], artifact.sha256, now=NOW)[-1]
+    assert newest.outcome.status is Status.FAIL
+    assert newest.finished == "2026-01-01T00:00:01.000001Z"
+
+
+def test_a_record_from_the_future_is_infrastructure_and_never_the_newest(tmp_path: Path) -> None:
+    lane = cpu_lane()
+    artifact = bundle(tmp_path, lane)
+    append(tmp_path, record(lane, artifact, "audit", finished="2026-01-02T00:04:00Z"))
+    assert read([tmp_path], artifact.sha256, now=NOW), "clocks of two machines differ a little"
+    append(tmp_path, record(lane, artifact, "audit", finished="2026-01-02T00:06:00Z"))
+    with pytest.raises(InfrastructureError, match="in the future"):
+        read([tmp_path], artifact.sha256, now=NOW)
+
+
+@pytest.mark.parametrize("finished", ["", "yesterday", "2026-01-01T00:00:01", 5, None])
+def test_a_record_without_a_time_is_corrupt(tmp_path: Path, finished: object) -> None:
+    lane = cpu_lane()
+    artifact = bundle(tmp_path, lane)
+    path = append(tmp_path, record(lane, artifact, "audit"))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"finished": finished}))
+    with pytest.raises(CorruptInput, match="incomplete"):
+        read([tmp_path], artifact.sha256, now=NOW)
+
+
+def test_a_count_beyond_all_numbers_is_corrupt(tmp_path: Path) -> None:
+    lane = cpu_lane()
+    artifact = bundle(tmp_path, lane)
+    path = append(tmp_path, record(lane, artifact, "audit"))
+    path.write_text(path.read_text().replace('"examined": 1', '"examined": 1e400'))
+    with pytest.raises(CorruptInput, match="incomplete"):
+        read([tmp_path], artifact.sha256, now=NOW)
+
+
+@pytest.mark.parametrize("spoil", [Path.touch, lambda path: path.symlink_to(path.name)], ids=["a file", "a loop"])
+@pytest.mark.parametrize("below", [".", "audit"])
+def test_a_folder_that_cannot_be_read_is_not_an_absence_of_evidence(
+    tmp_path: Path, spoil: Callable[[Path], None], below: str
+) -> None:
+    place = tmp_path / ("f" * 64) / below
+    place.parent.mkdir(exist_ok=True)
+    spoil(place)
+    with pytest.raises(InfrastructureError, match="cannot read evidence"):
+        read([tmp_path], "f" * 64, now=NOW)
 
 
 def test_a_folder_that_cannot_be_made_is_infrastructure(tmp_path: Path) -> None:
@@ -87,3 +156,13 @@ def test_what_is_absent_by_design_is_part_of_an_audit_and_a_load(setting: str) -
     assert scope_of(lane, "smoke@80@535.288.01") == scope_of(other, "smoke@80@535.288.01")
     several = [cuda_lane(**{setting: names}) for names in (("a", "b"), ("b", "a"))]
     assert scope_of(several[0], "audit") == scope_of(several[1], "audit")
+
+
+def test_evidence_from_one_asset_name_or_toolkit_origin_is_not_evidence_for_another() -> None:
+    lane = cpu_lane()
+    renamed = replace(lane, source=PrebuiltFile(Path("server-cuda12.tar.gz"), "0" * 64))
+    moved = replace(lane, source=PrebuiltFile(Path("elsewhere/server.tar.gz"), "0" * 64))
+    assert scope_of(lane, "audit") != scope_of(renamed, "audit")
+    assert scope_of(lane, "audit") == scope_of(moved, "audit")
+    origins = [cuda_lane(toolkit_origin=origin) for origin in ToolkitOrigin]
+    assert len({scope_of(lane, "build") for lane in origins}) == len(origins)

@@ -11,6 +11,7 @@ from pipeline.model.evidence import Evidence
 from pipeline.model.finding import Outcome, Status
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pipeline.model.artifact import Artifact
@@ -37,25 +38,28 @@ def build_bundle(lane: Lane, street: Street) -> Artifact:
         return on_record
     with street.talk.step(lane.id, "fetch" if lane.prebuilt else "build") as step:
         artifact = build_lane(lane, state=street.state, engine=engine, settings=street.build, progress=step.note)
-    if not _recorded(lane, artifact.sha256, [street.evidence]):
+    if not _recorded(lane, artifact.sha256, street, [street.evidence]):
         _record(lane, artifact, started, street)
     return artifact
 
 
-def bundle_of(lane: Lane, street: Street, *, more_evidence: tuple[Path, ...] = ()) -> Artifact | None:
-    """The bundle in the state directory, if it was built for the recipe that matrix.yaml has now; else ``None``."""
-    from pipeline.build.builder import lane_folder
+def bundle_of(lane: Lane, street: Street, evidence: Sequence[Path]) -> Artifact | None:
+    """The bundle in the state directory, if it was built for the recipe that matrix.yaml has now; else ``None``.
+
+    ``evidence`` are the directories in which its build may be on record. Nothing is written.
+    """
     from pipeline.build.recipe import last_built
 
-    artifact = last_built(lane_folder(street.state, lane.id), lane.id)
-    if artifact is None or not _recorded(lane, artifact.sha256, [street.evidence, *more_evidence]):
+    artifact = last_built(street.lane_folder(lane.id), lane.id)
+    if artifact is None or not _recorded(lane, artifact.sha256, street, evidence):
         return None
     return artifact
 
 
-def _recorded(lane: Lane, sha256: str, directories: list[Path]) -> bool:
+def _recorded(lane: Lane, sha256: str, street: Street, evidence: Sequence[Path]) -> bool:
     scope = records.scope_of(lane, CHECK)
-    return any(record.check == CHECK and record.scope == scope for record in records.read(directories, sha256))
+    found = records.read(evidence, sha256, now=street.clock())
+    return any(record.check == CHECK and record.scope == scope for record in found)
 
 
 def _record(lane: Lane, artifact: Artifact, started: str, street: Street) -> None:

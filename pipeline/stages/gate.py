@@ -27,6 +27,6 @@ def judge_lanes(
 
 
 def _judge_lane(lane: Lane, street: Street, problem: str, directories: Sequence[Path]) -> LaneVerdict:
-    artifact = bundle_of(lane, street)
-    evidence = records.read(directories, artifact.sha256) if artifact else ()
+    artifact = bundle_of(lane, street, directories)
+    evidence = records.read(directories, artifact.sha256, now=street.clock()) if artifact else ()
     return judge(lane, artifact, evidence, today=street.clock().date(), why_no_artifact=problem)

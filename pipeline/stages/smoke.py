@@ -56,7 +56,7 @@ def smoke_on(gpu: InstalledGpu | None, lane: Lane, artifact: Artifact, check: st
     """Serve the bundle on ``gpu``, or on the CPU."""
     from pipeline.serve.bundle import smoke_bundle
 
-    log = street.state / "lanes" / lane.id / "logs" / f"{check}.log"
+    log = street.lane_folder(lane.id) / "logs" / f"{check}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with street.talk.step(lane.id, check) as step, tempfile.TemporaryDirectory(prefix="cubingate-") as workspace:
         place = place_of(lane, street, step.note)

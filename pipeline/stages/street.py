@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.errors import EngineUnavailable
+from pipeline.evidence import iso
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -68,5 +69,9 @@ class Street:
     gpus: Callable[[], tuple[InstalledGpu, ...]]
 
     def now(self) -> str:
-        """UTC, ISO 8601, microseconds, so that records sort by time."""
-        return self.clock().isoformat(timespec="microseconds").replace("+00:00", "Z")
+        """UTC, ISO 8601, microseconds, as records have it."""
+        return iso(self.clock())
+
+    def lane_folder(self, lane_id: str) -> Path:
+        """Where a lane's bundle, record and logs are kept; it need not be there."""
+        return self.state / "lanes" / lane_id

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import tarfile
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,9 @@ def test_a_lane_says_how_to_serve_and_gets_its_evidence(
     printed, _ = capsys.readouterr()
     assert "answers-rubbish: answered '<html>welcome</html>', which is not JSON" in printed
     assert "server is listening" in printed
-    records = read([tmp_path / ".cubingate" / "evidence"], sha256(bundle.read_bytes()).hexdigest())
+    records = read(
+        [tmp_path / ".cubingate" / "evidence"], sha256(bundle.read_bytes()).hexdigest(), now=datetime.now(UTC)
+    )
     assert [(record.lane, record.check, record.outcome.status) for record in records] == [
         ("prebuilt-cpu-good", "smoke@cpu", "pass"),
         ("prebuilt-cpu-bad", "smoke@cpu", "fail"),
