@@ -38,27 +38,27 @@ def build_bundle(lane: Lane, street: Street) -> Artifact:
         return on_record
     with street.talk.step(lane.id, "fetch" if lane.prebuilt else "build") as step:
         artifact = build_lane(lane, state=street.state, engine=engine, settings=street.build, progress=step.note)
-    if not _recorded(lane, artifact.sha256, street, [street.evidence]):
+    if not _recorded(lane, artifact.sha256, street):
         _record(lane, artifact, started, street)
     return artifact
 
 
-def bundle_of(lane: Lane, street: Street, evidence: Sequence[Path]) -> Artifact | None:
+def bundle_of(lane: Lane, street: Street, *, more_evidence: Sequence[Path] = ()) -> Artifact | None:
     """The bundle in the state directory, if it was built for the recipe that matrix.yaml has now; else ``None``.
 
-    ``evidence`` are the directories in which its build may be on record. Nothing is written.
+    Its build may be on record in ``more_evidence`` too. Nothing is written.
     """
     from pipeline.build.recipe import last_built
 
     artifact = last_built(street.lane_folder(lane.id), lane.id)
-    if artifact is None or not _recorded(lane, artifact.sha256, street, evidence):
+    if artifact is None or not _recorded(lane, artifact.sha256, street, more_evidence):
         return None
     return artifact
 
 
-def _recorded(lane: Lane, sha256: str, street: Street, evidence: Sequence[Path]) -> bool:
+def _recorded(lane: Lane, sha256: str, street: Street, more_evidence: Sequence[Path] = ()) -> bool:
     scope = records.scope_of(lane, CHECK)
-    found = records.read(evidence, sha256, now=street.clock())
+    found = records.read([street.evidence, *more_evidence], sha256, now=street.clock())
     return any(record.check == CHECK and record.scope == scope for record in found)
 
 

@@ -20,13 +20,11 @@ def judge_lanes(
     lanes: Sequence[Lane], street: Street, problems: Mapping[str, str], *, more_evidence: Sequence[Path] = ()
 ) -> tuple[LaneVerdict, ...]:
     """Judge each lane on the bundle in the state directory; ``problems`` say why a lane has none."""
-    return tuple(
-        _judge_lane(lane, street, problems.get(lane.id, "not built"), [street.evidence, *more_evidence])
-        for lane in lanes
-    )
+    return tuple(_judge_lane(lane, street, problems.get(lane.id, "not built"), more_evidence) for lane in lanes)
 
 
-def _judge_lane(lane: Lane, street: Street, problem: str, directories: Sequence[Path]) -> LaneVerdict:
-    artifact = bundle_of(lane, street, directories)
-    evidence = records.read(directories, artifact.sha256, now=street.clock()) if artifact else ()
-    return judge(lane, artifact, evidence, today=street.clock().date(), why_no_artifact=problem)
+def _judge_lane(lane: Lane, street: Street, problem: str, more_evidence: Sequence[Path]) -> LaneVerdict:
+    now, directories = street.clock(), [street.evidence, *more_evidence]
+    artifact = bundle_of(lane, street, more_evidence=more_evidence)
+    evidence = records.read(directories, artifact.sha256, now=now) if artifact else ()
+    return judge(lane, artifact, evidence, today=now.date(), why_no_artifact=problem)

@@ -60,7 +60,7 @@ def run_plan(plan: Plan, street: Street, *, chosen: Sequence[str]) -> PlanRun:
 
 def _run_lane(lane: Lane, street: Street, *, wanted: bool) -> LaneRun:
     try:
-        artifact = build_bundle(lane, street) if wanted else bundle_of(lane, street, [street.evidence])
+        artifact = build_bundle(lane, street) if wanted else bundle_of(lane, street)
         if artifact is None:
             return LaneRun(lane, None, ON_DEMAND, ExitStatus.PASS)
         statuses = [
