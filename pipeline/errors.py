@@ -7,7 +7,7 @@ stderr: what happened, where, and what to do; a traceback is a defect.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,6 +77,12 @@ class InfrastructureError(CubingateError):
     """The engine, the GPU, the network or the disk failed; the product was not judged."""
 
     status = ExitStatus.INFRASTRUCTURE
+
+    @classmethod
+    def of(cls, error: OSError) -> Self:
+        """What the operating system refused, where nobody nearer knows what it means."""
+        what = error.strerror or str(error) or type(error).__name__
+        return cls(f"{error.filename}: {what}" if error.filename else what)
 
 
 class EngineUnavailable(InfrastructureError):

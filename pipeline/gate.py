@@ -134,18 +134,20 @@ def _stand_on_evidence(lane: Lane, check: str, artifact: Artifact, evidence: Seq
         return CheckStanding(check, Standing.MISSING, f"skipped: {newest.outcome.reason}", newest)
     if newest.outcome.status is not Status.PASS:
         return CheckStanding(check, Standing.FAILED, newest.outcome.reason or newest.outcome.status.value, newest)
-    misplaced = _seen_elsewhere(check, newest)
+    misplaced = _seen_elsewhere(lane, check, newest)
     if misplaced:
         return CheckStanding(check, Standing.MISSING, misplaced, newest)
     return CheckStanding(check, Standing.INFERRED if check == "audit" else Standing.PROVEN, "", newest)
 
 
-def _seen_elsewhere(check: str, record: Evidence) -> str | None:
+def _seen_elsewhere(lane: Lane, check: str, record: Evidence) -> str | None:
     """Why a passing record was not seen where ``check`` asks (``KIND@cpu``, ``KIND@SM@DRIVER``); ``None`` if it was."""
     _, _, where = check.partition("@")
     machine = record.machine
     if not where:
         return None
+    if machine.platform != lane.platform:
+        return f"seen on {machine.platform}, which is no evidence for {lane.platform}"
     if where == "cpu":
         return None if machine.device == "cpu" else f"seen on {machine.device}, not on the CPU"
     if machine.device != "cuda" or f"{machine.sm}@{machine.driver}" != where:

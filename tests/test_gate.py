@@ -10,7 +10,7 @@ import pytest
 
 from pipeline.gate import Standing, approve, judge
 from pipeline.model.finding import Status
-from pipeline.model.lane import SmokeSettings, Waiver
+from pipeline.model.lane import Platform, SmokeSettings, Waiver
 from tests.values import A30, CPU, bundle, cpu_lane, cuda_lane, record
 
 if TYPE_CHECKING:
@@ -52,6 +52,18 @@ def test_a_smoke_elsewhere_is_no_evidence_for_the_target(tmp_path: Path, machine
     verdict = judge(lane, artifact, [record(lane, artifact, "audit"), smoke], today=TODAY)
     assert not verdict.approved
     assert words in verdict.checks[1].reason
+
+
+def test_a_smoke_on_another_instruction_set_is_no_evidence(tmp_path: Path) -> None:
+    lane = cpu_lane(platform=Platform.AARCH64)
+    artifact = bundle(tmp_path, lane)
+    evidence = [record(lane, artifact, "audit"), record(lane, artifact, "smoke@cpu")]
+    verdict = judge(lane, artifact, evidence, today=TODAY)
+    assert verdict.checks[1].standing is Standing.MISSING
+    assert verdict.checks[1].reason == "seen on x86_64, which is no evidence for aarch64"
+    there = replace(CPU, platform="aarch64")
+    evidence = [record(lane, artifact, check, machine=there) for check in lane.required]
+    assert judge(lane, artifact, evidence, today=TODAY).approved
 
 
 def test_a_smoke_on_a_gpu_is_no_evidence_for_the_cpu(tmp_path: Path) -> None:

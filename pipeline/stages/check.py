@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline import evidence as records
-from pipeline.errors import CubingateError, ExitStatus, Interrupted, Terminated
+from pipeline.errors import CubingateError, ExitStatus, InfrastructureError, Interrupted, Terminated
 from pipeline.machine import this_machine
 from pipeline.model.evidence import Evidence, Machine
 from pipeline.model.finding import Outcome, Status
@@ -42,18 +42,27 @@ def ensure_evidence(lane: Lane, artifact: Artifact, check: str, look: Check, str
         return ExitStatus.PASS
     started = street.now()
     try:
-        seen = look(lane, artifact, check, street)
+        seen = _elsewhere(lane, check) or look(lane, artifact, check, street)
+        record(lane, artifact, check, seen, started=started, street=street)
     except (Interrupted, Terminated):
         raise
-    except CubingateError as error:
-        seen = _could_not_look(check, error)
-    record(lane, artifact, check, seen, started=started, street=street)
+    except (CubingateError, OSError) as error:
+        seen = _could_not_look(check, InfrastructureError.of(error) if isinstance(error, OSError) else error)
+        record(lane, artifact, check, seen, started=started, street=street)
     _tell(lane, seen.outcome, street)
     return seen.status
 
 
 def record(lane: Lane, artifact: Artifact, check: str, seen: Observation, *, started: str, street: Street) -> None:
-    """Put what was seen on record; ``InfrastructureError`` when the disk refuses."""
+    """Put what was seen on record.
+
+    ``InfrastructureError`` when the disk refuses, or when a pass would be about other bytes: whoever looked opened the
+    file by its name, and another run may have replaced it since its digest was taken.
+    """
+    from pipeline.inventory.digest import digest_of  # not needed by a run that finds its evidence
+
+    if seen.outcome.status is Status.PASS and digest_of(artifact.path) != artifact.sha256:
+        raise InfrastructureError(f"{artifact.path} was replaced while it was checked", remedy="run the lane again")
     records.append(
         street.evidence,
         Evidence(
@@ -78,6 +87,20 @@ def _has_passed(lane: Lane, artifact: Artifact, check: str, street: Street) -> b
         if record.check == check and record.scope == scope
     ]
     return bool(about) and about[-1].outcome.status is Status.PASS
+
+
+def skipped(check: str, reason: str) -> Observation:
+    """A check that this machine cannot make."""
+    outcome = Outcome(rule=check, status=Status.SKIPPED, examined=0, reason=reason)
+    return Observation(outcome, this_machine(engine="none"), {}, ExitStatus.PASS)
+
+
+def _elsewhere(lane: Lane, check: str) -> Observation | None:
+    """A skip where ``check`` runs the bundle and this machine is of another instruction set."""
+    here = this_machine(engine="none").platform
+    if "@" not in check or here == lane.platform:
+        return None
+    return skipped(check, f"the lane is for {lane.platform}, this machine is {here}")
 
 
 def _could_not_look(check: str, error: CubingateError) -> Observation:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pipeline.errors import ExitStatus
 from pipeline.machine import this_machine
 from pipeline.model.finding import Outcome, Status, Verdict
-from pipeline.stages.check import Observation
+from pipeline.stages.check import Observation, skipped
 
 if TYPE_CHECKING:
     from pipeline.gpu.report import LoadReport
@@ -25,10 +24,10 @@ def load_lane(lane: Lane, artifact: Artifact, check: str, street: Street) -> Obs
     there = [gpu for gpu in gpus if gpu.label == where]
     if not there:
         here = ", ".join(gpu.label for gpu in gpus) or "none"
-        return _skipped(check, f"no GPU {where} on this machine (it has: {here})")
+        return skipped(check, f"no GPU {where} on this machine (it has: {here})")
     report = _loaded(lane, artifact, check, street, there[0])
     if report.machine.shadowed or report.machine.label != where:
-        return _skipped(check, f"{report.machine.libcuda} answered, which is not the driver of {where}")
+        return skipped(check, f"{report.machine.libcuda} answered, which is not the driver of {where}")
     return _observed(check, report, there[0])
 
 
@@ -41,11 +40,6 @@ def _loaded(lane: Lane, artifact: Artifact, check: str, street: Street, gpu: Ins
     with street.talk.step(lane.id, check) as step:
         settings = LoadSettings(environment=street.environment, selector=Selector(None, gpu.uuid), note=step.note)
         return load_modules(artifact.path, load_policy, settings, declaration=Declaration.of(lane))
-
-
-def _skipped(check: str, reason: str) -> Observation:
-    outcome = Outcome(rule=check, status=Status.SKIPPED, examined=0, reason=reason)
-    return Observation(outcome, this_machine(engine="none"), {}, ExitStatus.PASS)
 
 
 def _observed(check: str, report: LoadReport, gpu: InstalledGpu) -> Observation:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.errors import ExitStatus, UsageError
+from pipeline.errors import UsageError
 from pipeline.machine import this_machine
-from pipeline.model.finding import Outcome, Status
-from pipeline.stages.check import Observation
+from pipeline.stages.check import Observation, skipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,18 +37,12 @@ def smoke_lane(lane: Lane, artifact: Artifact, check: str, street: Street) -> Ob
     _, _, where = check.partition("@")
     if where == "cpu":
         return observed(smoke_on(None, lane, artifact, check, street), check)
-    there = [gpu for gpu in street.gpus() if gpu.label == where]
+    gpus = street.gpus()
+    there = [gpu for gpu in gpus if gpu.label == where]
     if not there:
-        return _no_such_gpu(check, where, street.gpus())
+        here = ", ".join(gpu.label for gpu in gpus) or "none"
+        return skipped(check, f"no GPU {where} on this machine (it has: {here})")
     return observed(smoke_on(there[0], lane, artifact, check, street), check)
-
-
-def _no_such_gpu(check: str, where: str, gpus: tuple[InstalledGpu, ...]) -> Observation:
-    here = ", ".join(gpu.label for gpu in gpus) or "none"
-    outcome = Outcome(
-        rule=check, status=Status.SKIPPED, examined=0, reason=f"no GPU {where} on this machine (it has: {here})"
-    )
-    return Observation(outcome, this_machine(engine="none"), {}, ExitStatus.PASS)
 
 
 def smoke_on(gpu: InstalledGpu | None, lane: Lane, artifact: Artifact, check: str, street: Street) -> SmokeReport:

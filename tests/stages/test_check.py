@@ -1,0 +1,112 @@
+"""A record is about the bytes that were looked at, on a machine that could look at them."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipeline.build.settings import BuildSettings, Network
+from pipeline.errors import ExitStatus, Terminated
+from pipeline.evidence import read
+from pipeline.model.finding import Outcome, Status
+from pipeline.model.lane import Lane, Platform
+from pipeline.report.progress import Talk
+from pipeline.resources import find_resources
+from pipeline.stages.check import Observation, ensure_evidence
+from pipeline.stages.street import Engines, Street
+from tests.values import CPU, bundle, cpu_lane
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.model.artifact import Artifact
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+@pytest.fixture
+def street(tmp_path: Path) -> Street:
+    return Street(
+        state=tmp_path,
+        evidence=tmp_path / "evidence",
+        talk=Talk(io.StringIO(), {}),
+        clock=lambda: NOW,
+        environment={},
+        engines=Engines({}),
+        build=BuildSettings(find_resources(beside=tmp_path), Network(), 0),
+        gpus=lambda: (),
+    )
+
+
+def passes(_lane: Lane, _artifact: Artifact, check: str, _street: Street) -> Observation:
+    return Observation(Outcome(rule=check, status=Status.PASS, examined=1), CPU, {}, ExitStatus.PASS)
+
+
+def newest(street: Street, artifact: Artifact, check: str = "smoke@cpu") -> Outcome:
+    records = read([street.evidence], artifact.sha256, now=NOW)
+    return [record.outcome for record in records if record.check == check][-1]
+
+
+def test_a_pass_is_recorded_and_not_looked_at_again(tmp_path: Path, street: Street) -> None:
+    lane = cpu_lane()
+    artifact = bundle(tmp_path, lane)
+    assert ensure_evidence(lane, artifact, "smoke@cpu", passes, street) is ExitStatus.PASS
+    assert newest(street, artifact).status is Status.PASS
+
+    def never(*_: object) -> Observation:
+        raise AssertionError
+
+    assert ensure_evidence(lane, artifact, "smoke@cpu", never, street) is ExitStatus.PASS
+
+
+def test_a_bundle_that_was_replaced_while_it_was_checked_did_not_pass(tmp_path: Path, street: Street) -> None:
+    lane = cpu_lane()
+    artifact = bundle(tmp_path, lane)
+
+    def replaced(lane: Lane, artifact: Artifact, check: str, street: Street) -> Observation:
+        artifact.path.write_bytes(b"another build")
+        return passes(lane, artifact, check, street)
+
+    assert ensure_evidence(lane, artifact, "smoke@cpu", replaced, street) is ExitStatus.INFRASTRUCTURE
+    outcome = newest(street, artifact)
+    assert outcome.status is Status.ERROR
+    assert "was replaced" in (outcome.reason or "")
+
+
+def test_a_lane_for_another_instruction_set_is_skipped_and_said_so(tmp_path: Path, street: Street) -> None:
+    lane = cpu_lane(platform=next(other for other in Platform if other != CPU.platform))
+    artifact = bundle(tmp_path, lane)
+    assert ensure_evidence(lane, artifact, "smoke@cpu", passes, street) is ExitStatus.PASS
+    outcome = newest(street, artifact)
+    assert outcome.status is Status.SKIPPED
+    assert "the lane is for" in (outcome.reason or "")
+    assert ensure_evidence(lane, artifact, "audit", passes, street) is ExitStatus.PASS
+    assert newest(street, artifact, "audit").status is Status.PASS, "bytes are read on any machine"
+
+
+def test_what_the_system_refuses_is_an_error_of_this_check_and_not_the_end_of_the_run(
+    tmp_path: Path, street: Street
+) -> None:
+    lane = cpu_lane()
+    artifact = bundle(tmp_path, lane)
+
+    def full(*_: object) -> Observation:
+        raise OSError(28, "No space left on device", "server.log")
+
+    assert ensure_evidence(lane, artifact, "audit", full, street) is ExitStatus.INFRASTRUCTURE
+    assert newest(street, artifact, "audit").reason == "server.log: No space left on device"
+
+
+def test_a_check_that_was_interrupted_leaves_no_record(tmp_path: Path, street: Street) -> None:
+    lane = cpu_lane()
+    artifact = bundle(tmp_path, lane)
+
+    def interrupted(*_: object) -> Observation:
+        raise Terminated("terminated")
+
+    with pytest.raises(Terminated):
+        ensure_evidence(lane, artifact, "audit", interrupted, street)
+    assert read([street.evidence], artifact.sha256, now=NOW) == ()
