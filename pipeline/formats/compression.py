@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from pipeline.binary import PIECE, FormatError, ShortRead
-from pipeline.formats import decoders
 from pipeline.formats.stream import Stream, read_ahead
 
 if TYPE_CHECKING:
@@ -51,6 +50,8 @@ def is_compressed(head: bytes) -> bool:
 
 def decompressed(source: Stream, compression: Compression, budgets: Budgets) -> Stream:
     """The unpacked bytes; reading them raises ``FormatError`` on damage, truncation or a bomb."""
+    from pipeline.formats import decoders  # loads four libraries that most runs do not need
+
     make = {
         Compression.GZIP: decoders.gzip_decoder,
         Compression.XZ: decoders.xz_decoder,
@@ -81,7 +82,9 @@ def _members(source: Stream, compression: Compression, make: Callable[[], Decode
 
 def decoded(source: Stream, decoder: Decoder) -> Iterator[bytes]:
     """Unpack one stream of compressed bytes and leave ``source`` right behind it."""
-    errors = decoders.decoding_errors()
+    from pipeline.formats.decoders import decoding_errors
+
+    errors = decoding_errors()
     while not decoder.eof:
         data = source.chunk(_INPUT) if decoder.needs_input else b""
         ended = decoder.needs_input and not data

@@ -146,7 +146,7 @@ class ContainerReader:
                 raise FormatError(f"more than {self.budgets.entries} entries in one container")
             entry = read_entry(view, at, end, index, self.names)
             found = self.inspect(view, entry)
-            yield replace(entry, cubin=found.cubin, payload_error=found.error) if found != NOTHING else entry
+            yield replace(entry, cubin=found.cubin, payload_error=found.error) if found is not NOTHING else entry
             at += entry.header_size + entry.payload_size
             index += 1
 

@@ -17,7 +17,7 @@ from pipeline.formats.elf import (
     ElfImage,
 )
 from pipeline.formats.facts import ElfFacts, SymbolNeed
-from pipeline.formats.strings import driver_names, library_names
+from pipeline.formats.strings import names_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,6 +60,7 @@ def read_host(image: ElfImage, path: MemberPath, *, has_device_code: bool, budge
     dynamic = _dynamic(image)
     libraries = tuple(_version_needs(image, dynamic, budgets))
     symbols = _symbols(image, dynamic, budgets)
+    names = names_in(image)
     return ElfFacts(
         path=path,
         machine=_MACHINES.get(image.header.machine, f"machine {image.header.machine}"),
@@ -73,8 +74,8 @@ def read_host(image: ElfImage, path: MemberPath, *, has_device_code: bool, budge
         imports=tuple(symbols.imports(_versions(libraries))),
         exports_count=symbols.exports_count(),
         has_device_code=has_device_code,
-        dlopen_names=library_names(image),
-        dlsym_names=driver_names(image),
+        dlopen_names=names.libraries,
+        dlsym_names=names.entry_points,
         driver_exports=tuple(symbols.driver_exports()),
     )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.binary import BufferView, FormatError
-from pipeline.formats import decoders, elf
+from pipeline.formats import elf
 from pipeline.formats.cubin import header_facts, read_cubin
 from pipeline.formats.facts import Codec, EntryFacts, EntryKind
 from pipeline.formats.fatbin import FLAG_SCRAMBLED, NOTHING, Payload
@@ -137,6 +137,8 @@ def _unpack_lz4(data: bytes, size: int) -> bytes:
 
 
 def _unpack_zstd(data: bytes, size: int) -> bytes:
+    from pipeline.formats import decoders  # loads four libraries that most runs do not need
+
     decoder = decoders.zstd_decoder()
     try:
         content = decoder.decompress(data, size + 1)

@@ -8,7 +8,6 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from pipeline.binary import BufferView, FormatError
-from pipeline.formats import decoders
 from pipeline.formats.compression import decoded, guarded, worth_a_thread
 from pipeline.formats.stream import Stream, read_ahead, stream_of
 
@@ -217,6 +216,8 @@ def open_member(view: View, member: ZipMember, budgets: Budgets) -> View | Strea
 
 def _unpacked(packed: bytes, decoder: Decoder, member: ZipMember) -> bytes:
     """Unpack a small member in one step."""
+    from pipeline.formats import decoders
+
     try:
         content = decoder.decompress(packed, member.size + 1)
     except decoders.decoding_errors() as error:
@@ -246,6 +247,8 @@ def _content_at(view: View, member: ZipMember) -> int:
 
 def decoder_of(member: ZipMember) -> Callable[[], Decoder]:
     """What makes the decompressor for this member; ``FormatError`` when it is encrypted or of a method unknown here."""
+    from pipeline.formats import decoders  # loads four libraries that most runs do not need
+
     if member.flags & _ENCRYPTED:
         raise FormatError("an encrypted zip member")
     known = {
@@ -262,7 +265,9 @@ def decoder_of(member: ZipMember) -> Callable[[], Decoder]:
 
 def checked(chunks: Iterator[bytes], member: ZipMember) -> Iterator[bytes]:
     """Pass the content on and compare its size and checksum with what the directory says."""
-    add, seen, value = decoders.crc32(), 0, 0
+    from pipeline.formats.decoders import crc32
+
+    add, seen, value = crc32(), 0, 0
     size = member.size
     for chunk in chunks:
         seen += len(chunk)

@@ -6,6 +6,7 @@ Best effort: a name can be put together at run time, and a string need not be us
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,24 +20,26 @@ _LONGEST = 128
 _STRING_SECTIONS = (".rodata", ".lrodata", ".rdata")
 
 
-def library_names(image: ElfImage) -> tuple[str, ...]:
-    """Names such as ``libcuda.so.1``, sorted."""
-    return _matches(image, _LIBRARY, b".so")
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What was found, each sorted: library names and driver entry points."""
+
+    libraries: tuple[str, ...]
+    entry_points: tuple[str, ...]
 
 
-def driver_names(image: ElfImage) -> tuple[str, ...]:
-    """Names such as ``cuMemCreate``, sorted."""
-    return _matches(image, _DRIVER, b"\0cu")
+def names_in(image: ElfImage) -> Names:
+    """Names such as ``libcuda.so.1`` and ``cuMemCreate`` in the file's read-only data."""
+    libraries: set[bytes] = set()
+    entry_points: set[bytes] = set()
+    for section in _string_sections(image):
+        for _, piece in image.view.pieces(section.offset, section.size):
+            libraries.update(text for text in _strings_with(piece, b".so") if _LIBRARY.fullmatch(text))
+            entry_points.update(text for text in _strings_with(piece, b"\0cu") if _DRIVER.fullmatch(text))
+    return Names(_sorted(libraries), _sorted(entry_points))
 
 
-def _matches(image: ElfImage, pattern: re.Pattern[bytes], hint: bytes) -> tuple[str, ...]:
-    found = {
-        text
-        for section in _string_sections(image)
-        for _, piece in image.view.pieces(section.offset, section.size)
-        for text in _strings_with(piece, hint)
-        if pattern.fullmatch(text)
-    }
+def _sorted(found: set[bytes]) -> tuple[str, ...]:
     return tuple(sorted(name.decode("ascii") for name in found))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pipeline.binary import open_view
@@ -39,19 +40,19 @@ def take_inventory(
     other threads meanwhile, unless ``sha256`` gives one that is known. What is corrupt or hostile is in ``damage``;
     ``UsageError`` when there is no such path, ``InfrastructureError`` when it cannot be read.
     """
-    from concurrent.futures import ThreadPoolExecutor  # not needed by every command, and slow to import
-
     if not path.exists():
         raise UsageError(f"{path} does not exist")
     inspect = Examination(budgets) if deep else Glance(budgets)
     ledger = Ledger(budgets, ContainerReader(EntryNames(budgets.all_entries), inspect, budgets), deep)
-    report = progress or _silent
+    root = MemberPath((str(path),))
+    walk = partial(_walk_tree if path.is_dir() else _walk_file, path, root, ledger, progress or _silent)
+    if sha256 is not None:
+        return _inventory(ledger, root, walk(), sha256)
+    from concurrent.futures import ThreadPoolExecutor  # not needed where the digest is known, and slow to import
+
     with ThreadPoolExecutor(1) as pool:
-        digest = None if sha256 else pool.submit(digest_of, path)
-        root = MemberPath((str(path),))
-        name, size = _walk_tree(path, root, ledger, report) if path.is_dir() else _walk_file(path, root, ledger, report)
-        known = sha256 or (digest.result() if digest else "")
-    return _inventory(ledger, root, name, known, size)
+        digest = pool.submit(digest_of, path)
+        return _inventory(ledger, root, walk(), digest.result())
 
 
 def _silent(_done: int, _total: int) -> None:
@@ -86,7 +87,8 @@ def _walk_tree(path: Path, root: MemberPath, ledger: Ledger, progress: Progress)
     return "directory", total
 
 
-def _inventory(ledger: Ledger, root: MemberPath, name: str, sha256: str, size: int) -> Inventory:
+def _inventory(ledger: Ledger, root: MemberPath, found: tuple[str, int], sha256: str) -> Inventory:
+    name, size = found
     return Inventory(
         root=str(root),
         format=name,
