@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.commands import options
@@ -38,7 +39,7 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
         verdicts = judge_lanes(plan.lanes, street, {})
     approved = [approve(verdict) for verdict in verdicts if verdict.approved]
     return ExitStatus.gravest(
-        _publish(publisher, verdicts, approved, plan, dry_run=arguments.dry_run) for publisher in publishers
+        _publish(publisher, verdicts, approved, dry_run=arguments.dry_run) for publisher in publishers
     )
 
 
@@ -52,11 +53,11 @@ def _selected(plan: Plan, names: Sequence[str]) -> tuple[Publisher, ...]:
 
 
 def _publish(
-    publisher: Publisher, verdicts: Sequence[LaneVerdict], approved: Sequence[Approved], plan: Plan, *, dry_run: bool
+    publisher: Publisher, verdicts: Sequence[LaneVerdict], approved: Sequence[Approved], *, dry_run: bool
 ) -> ExitStatus:
     from pipeline.publishers import directory
 
-    destination = plan.matrix_file.parent / publisher.location
+    destination = Path(publisher.location)
     refused = [verdict.lane.id for verdict in verdicts if not verdict.approved]
     if refused and not publisher.partial:
         _say(f"{publisher.name}: nothing published: it takes all lanes or none, and {', '.join(refused)} is refused")

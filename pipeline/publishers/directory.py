@@ -5,16 +5,21 @@ Everything is staged beside the destination, read back and compared, and only th
 
 from __future__ import annotations
 
+import fcntl
+import json
+import os
 import shutil
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pipeline.compat import compatibility
 from pipeline.digest import file_sha256
 from pipeline.errors import InfrastructureError, UsageError
 from pipeline.model.document import document
+from pipeline.model.paths import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from pipeline.gate import Approved
@@ -24,12 +29,16 @@ COMPAT = "compat.json"
 
 
 def preflight(directory: Path) -> None:
-    """``UsageError`` when ``directory`` holds anything that an earlier publication did not put there."""
-    if not directory.exists():
-        return
-    if directory.is_symlink() or not directory.is_dir():
-        raise UsageError(f"{directory} is not a directory")
-    foreign = sorted(path.name for path in directory.iterdir() if path.name not in _own(directory))
+    """``UsageError`` when ``directory`` holds anything that an earlier publication did not put there.
+
+    ``InfrastructureError`` when that cannot be seen.
+    """
+    with _disk_errors(directory):
+        if directory.is_symlink() or (directory.exists() and not directory.is_dir()):
+            raise UsageError(f"{directory} is not a directory")
+        present = sorted(path.name for path in directory.iterdir()) if directory.exists() else []
+        own = _own(directory)
+    foreign = [printable(name) for name in present if name not in own]
     if foreign:
         raise UsageError(
             f"{directory} holds files that no gate approved: {', '.join(foreign[:3])}",
@@ -40,35 +49,86 @@ def preflight(directory: Path) -> None:
 def publish(directory: Path, approved: Sequence[Approved]) -> None:
     """Replace the content of ``directory`` by these bundles, byte for byte.
 
-    ``UsageError`` for a directory that is not ours or two bundles of one name, ``InfrastructureError`` when the disk
-    refuses or a copy does not read back as approved; the destination is then as it was.
+    ``UsageError`` for a directory that is not ours, two bundles of one name or a name that cannot be published,
+    ``InfrastructureError`` when the disk refuses, a copy does not read back as approved or another publication to the
+    same place is going on; the destination is then as it was.
     """
-    preflight(directory)
-    names = [item.artifact.path.name for item in approved]
-    if len(set(names)) != len(names):
-        raise UsageError(f"two lanes publish the same file name: {', '.join(sorted(names))}")
+    _check_names([item.artifact.path.name for item in approved])
     staging = directory.with_name(f".{directory.name}.staging")
+    with _disk_errors(directory):
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        with _alone_in(directory.parent):
+            _take_back(directory)
+            preflight(directory)
+            try:
+                _stage(staging, approved)
+                _swap(staging, directory)
+            finally:
+                shutil.rmtree(staging, ignore_errors=True)
+
+
+@contextmanager
+def _disk_errors(directory: Path) -> Iterator[None]:
     try:
-        _stage(staging, approved)
-        _swap(staging, directory)
+        yield
     except OSError as error:
         raise InfrastructureError(f"cannot publish to {directory}: {error.strerror}") from error
+
+
+@contextmanager
+def _alone_in(parent: Path) -> Iterator[None]:
+    """Two publications must not share a staging folder: what one copied would be listed by neither."""
+    lock = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    except BlockingIOError as error:
+        raise InfrastructureError(
+            f"another publication to {parent} is going on", remedy="wait for it, and publish again"
+        ) from error
     finally:
-        shutil.rmtree(staging, ignore_errors=True)
+        os.close(lock)
+
+
+def _check_names(names: Sequence[str]) -> None:
+    if len(set(names)) != len(names):
+        raise UsageError(f"two lanes publish the same file name: {', '.join(sorted(names))}")
+    for name in names:
+        if name in {SUMS, COMPAT} or "\\" in name or not name.isprintable():
+            raise UsageError(f"a bundle cannot be published as {printable(name)}", remedy="rename the source's file")
 
 
 def _own(directory: Path) -> set[str]:
-    """The names that the last publication listed; empty when there was none."""
-    sums = directory / SUMS
-    if not sums.is_file():
+    """The names that the last publication put there; empty when there was none.
+
+    Others write a SHA256SUMS too: only a ``compat.json`` of ours says that the files beside it are.
+    """
+    try:
+        content = json.loads((directory / COMPAT).read_text(encoding="utf-8"))
+        names = {asset["file"] for asset in content["assets"]} if content["kind"] == "compat" else set()
+    except FileNotFoundError:
+        sums = directory / SUMS
+        # What is published where no lane is approved.
+        return {SUMS} if sums.is_file() and sums.stat().st_size == 0 else set()
+    except (ValueError, KeyError, TypeError, RecursionError, IsADirectoryError):
         return set()
-    listed = {line.partition("  ")[2] for line in sums.read_text(encoding="utf-8").splitlines()}
-    return listed | {SUMS}
+    return {*names, SUMS, COMPAT}
+
+
+def _take_back(directory: Path) -> None:
+    """Undo half of a swap that was killed."""
+    previous = _previous(directory)
+    if previous.is_dir() and not os.path.lexists(directory):
+        previous.rename(directory)
+
+
+def _previous(directory: Path) -> Path:
+    return directory.with_name(f".{directory.name}.previous")
 
 
 def _stage(staging: Path, approved: Sequence[Approved]) -> None:
     shutil.rmtree(staging, ignore_errors=True)
-    staging.mkdir(parents=True)
+    staging.mkdir()
     for item in approved:
         copy = staging / item.artifact.path.name
         shutil.copyfile(item.artifact.path, copy)
@@ -83,7 +143,7 @@ def _stage(staging: Path, approved: Sequence[Approved]) -> None:
 
 
 def _swap(staging: Path, directory: Path) -> None:
-    previous = directory.with_name(f".{directory.name}.previous")
+    previous = _previous(directory)
     shutil.rmtree(previous, ignore_errors=True)
     if directory.exists():
         directory.rename(previous)

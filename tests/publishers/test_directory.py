@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import subprocess
+from dataclasses import replace
 from datetime import date
 from typing import TYPE_CHECKING
 
@@ -50,6 +53,73 @@ def test_a_foreign_file_stops_publication_and_survives(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"precious\.whl"):
         publish(dist, [approved(tmp_path, "one")])
     assert [path.name for path in dist.iterdir()] == ["precious.whl"]
+
+
+def test_a_release_of_another_tool_stops_publication_and_survives(tmp_path: Path) -> None:
+    dist = tmp_path / "dist"
+    dist.mkdir()
+    (dist / "theirs.zip").write_bytes(b"theirs")
+    (dist / "SHA256SUMS").write_text(f"{'0' * 64}  theirs.zip\n")
+    with pytest.raises(UsageError, match="SHA256SUMS"):
+        publish(dist, [approved(tmp_path, "one")])
+    assert sorted(path.name for path in dist.iterdir()) == ["SHA256SUMS", "theirs.zip"]
+
+
+@pytest.mark.parametrize("name", ["SHA256SUMS", "compat.json"])
+@pytest.mark.parametrize("content", [b"\xff", b"{}", b"[" * 100_000, b'{"kind": "compat", "assets": 5}'])
+def test_a_damaged_list_of_what_is_ours_is_nobodys(tmp_path: Path, name: str, content: bytes) -> None:
+    dist = tmp_path / "dist"
+    dist.mkdir()
+    (dist / name).write_bytes(content)
+    with pytest.raises(UsageError, match=name):
+        publish(dist, [approved(tmp_path, "one")])
+
+
+@pytest.mark.parametrize("name", ["SHA256SUMS", "compat.json", "a\\b.tar.gz", "a\nb.tar.gz"])
+def test_a_bundle_with_the_name_of_a_list_or_one_that_a_list_cannot_hold_is_refused(tmp_path: Path, name: str) -> None:
+    item = approved(tmp_path, "one")
+    path = item.artifact.path.rename(tmp_path / name)
+    item = replace(item, artifact=replace(item.artifact, path=path))
+    with pytest.raises(UsageError, match="cannot be published as"):
+        publish(tmp_path / "dist", [item])
+    assert not (tmp_path / "dist").exists()
+
+
+def test_a_place_that_cannot_be_is_infrastructure(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for place in (tmp_path / ("x" * 300), tmp_path / "file" / "dist"):
+        with pytest.raises(InfrastructureError, match="cannot publish"):
+            publish(place, [approved(tmp_path, "one")])
+
+
+def test_a_link_is_no_directory_even_when_it_leads_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "dist").symlink_to("nowhere")
+    with pytest.raises(UsageError, match="not a directory"):
+        publish(tmp_path / "dist", [approved(tmp_path, "one")])
+
+
+def test_a_swap_that_was_killed_half_way_is_undone_first(tmp_path: Path) -> None:
+    dist = tmp_path / "dist"
+    publish(dist, [approved(tmp_path, "one")])
+    dist.rename(tmp_path / ".dist.previous")
+    (tmp_path / ".dist.staging").mkdir()
+    item = approved(tmp_path, "two")
+    item.artifact.path.write_bytes(b"tampered")
+    with pytest.raises(InfrastructureError, match="no longer"):
+        publish(dist, [item])
+    assert sorted(path.name for path in dist.iterdir()) == ["SHA256SUMS", "compat.json", "one.tar.gz"]
+    assert not list(tmp_path.glob(".dist.*"))
+
+
+def test_two_publications_at_once_do_not_mix(tmp_path: Path) -> None:
+    lock = os.open(tmp_path, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(InfrastructureError, match="is going on"):
+            publish(tmp_path / "dist", [approved(tmp_path, "one")])
+    finally:
+        os.close(lock)
+    publish(tmp_path / "dist", [approved(tmp_path, "one")])
 
 
 def test_bytes_that_changed_since_the_verdict_are_not_published(tmp_path: Path) -> None:

@@ -1,0 +1,38 @@
+"""Destinations are where the matrix file says, wherever the command is run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.e2e.street import Street, write_matrix
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_destination_is_relative_to_the_matrix_file(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    write_matrix(tmp_path / "sub", [{"id": "one"}])
+    street = Street(tmp_path)
+    assert street.cubingate("run", "--matrix", "sub/matrix.yaml").returncode == 0
+    done = street.cubingate("publish", "--matrix", "sub/matrix.yaml")
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in (tmp_path / "sub" / "dist").iterdir()) == [
+        "SHA256SUMS",
+        "compat.json",
+        "fixture-1.0-linux-x86_64.tar.gz",
+    ]
+    assert not (tmp_path / "sub" / "sub").exists()
+
+
+def test_an_audit_on_record_without_its_document_is_corrupt_and_nothing_is_published(tmp_path: Path) -> None:
+    street = write_matrix(tmp_path, [{"id": "one"}])
+    assert street.cubingate("run").returncode == 0
+    (record,) = (tmp_path / ".cubingate" / "evidence").glob("*/audit/*.json")
+    text = record.read_text()
+    start, end = text.index('"document": {'), text.rindex("}")
+    record.write_text(text[:start] + '"document": {"targets": [{"sm": "80"}]}' + text[end:])
+    done = street.cubingate("publish")
+    assert done.returncode == 5, done.stderr
+    assert "its audit on record is incomplete" in done.stderr
+    assert street.published() == []
