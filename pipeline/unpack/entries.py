@@ -6,14 +6,15 @@ import bz2
 import gzip
 import lzma
 import stat
+import struct
 import sys
 import tarfile
 import zipfile
 import zlib
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, Self, cast
 
 from pipeline.errors import CorruptInput
 
@@ -34,8 +35,23 @@ _DECODER_ERRORS = (
     lzma.LZMAError,
     gzip.BadGzipFile,
     zstd.ZstdError,
+    # What tarfile and zipfile let through: numbers and names in headers that are none, headers that never end.
+    ValueError,
+    OverflowError,
+    struct.error,
+    NotImplementedError,
+    RecursionError,
 )
 _DRAIN = 1 << 20
+_EXTENSIONS = (
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)
+_EXTENSION_LIMIT = 1 << 20
+_ZIP_MAGICS = (b"PK\3\4", b"PK\5\6")
 _MAGIC_SIZE = 262 + 5
 _LINK_TARGET_LIMIT = 4096  # PATH_MAX
 
@@ -62,17 +78,39 @@ class Entry:
     content: IO[bytes] | None = None
 
 
-def entries_of(archive: Path) -> Iterator[Entry]:
+def entries_of(archive: Path, limit: int) -> Iterator[Entry]:
     """Yield the members of a tar (plain, gzip, bzip2, xz, zstd) or zip.
 
-    ``CorruptInput`` when it is neither; decoders throw their own errors, see ``damage_named``.
+    ``CorruptInput`` when it is neither, or when more than ``limit`` bytes come out of a compressed tar, headers and
+    what follows its end included; decoders throw their own errors, see ``damage_named``.
     """
     with archive.open("rb") as file:
         magic = file.read(_MAGIC_SIZE)
-    if magic.startswith(b"PK"):
+    if magic.startswith(_ZIP_MAGICS):
         yield from _zip_entries(archive)
     else:
-        yield from _tar_entries(_opener(archive, magic)(archive))
+        yield from _tar_entries(_Metered(_opener(archive, magic)(archive), archive, limit))
+
+
+class _Metered:
+    """A stream that ends in ``CorruptInput`` where it gives more than was allowed: not every byte is a member's."""
+
+    def __init__(self, stream: IO[bytes], archive: Path, limit: int) -> None:
+        self._stream = stream
+        self._archive = archive
+        self._left = limit
+
+    def read(self, size: int) -> bytes:
+        """At most ``size`` bytes."""
+        piece = self._stream.read(size)
+        self._left -= len(piece)
+        if self._left < 0:
+            raise CorruptInput(f"{self._archive} unpacks to more than its size allows: a bomb")
+        return piece
+
+    def close(self) -> None:
+        """Close the stream below."""
+        self._stream.close()
 
 
 @contextmanager
@@ -107,14 +145,31 @@ def _open_zstd(archive: Path) -> IO[bytes]:
     return cast("IO[bytes]", zstd.open(archive, options=window))
 
 
-def _tar_entries(stream: IO[bytes]) -> Iterator[Entry]:
-    with stream:
-        with tarfile.open(fileobj=stream, mode="r|") as tar:
+def _tar_entries(stream: _Metered) -> Iterator[Entry]:
+    with closing(stream):
+        with tarfile.open(fileobj=cast("IO[bytes]", stream), mode="r|", tarinfo=_Header) as tar:
             for member in tar:
                 yield _tar_entry(tar, member)
         # tarfile stops at the end mark; only the rest brings the checksum of the whole stream.
         while stream.read(_DRAIN):
             pass
+
+
+class _Header(tarfile.TarInfo):
+    """A header; tarfile takes a damaged one for the end of the archive, and holds long names whole."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """``ReadError`` for anything but a sound header or the end of the archive."""
+        if not buf.strip(b"\0"):
+            return super().frombuf(buf, encoding, errors)  # raises what tarfile understands as the end
+        try:
+            header = super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:
+            raise tarfile.ReadError(str(error)) from error
+        if header.type in _EXTENSIONS and header.size > _EXTENSION_LIMIT:
+            raise tarfile.ReadError(f"a header of {header.size} bytes")
+        return header
 
 
 def _tar_entry(tar: tarfile.TarFile, member: tarfile.TarInfo) -> Entry:

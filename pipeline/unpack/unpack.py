@@ -21,6 +21,7 @@ _MEMBERS_LIMIT = 1_000_000
 _UNPACKED_LIMIT = 64 << 30
 _EXPANSION_LIMIT = 200  # unpacked bytes for each packed one; machine code reaches about 10
 _EXPANSION_FREE = 256 << 20  # so much may come out of anything, however small
+_DEPTH_LIMIT = 64  # folders in folders; removing them again must not exhaust stack or descriptors
 _RESERVE = 64 << 20  # disk that is left to logs and the model
 _ELF = b"\x7fELF"
 
@@ -48,12 +49,17 @@ def unpack(bundle: Path, into: Path) -> Path:
 
 def _unpack_archive(bundle: Path, into: Path) -> Path:
     unpacking = _Unpacking(bundle, into)
-    for entry in entries_of(bundle):
+    for entry in entries_of(bundle, _EXPANSION_FREE + _size_limit(bundle)):  # headers come on top of the members
         unpacking.add(entry)
     tops = list(into.iterdir())
     if not tops:
         raise CorruptInput(f"{bundle} is empty")
     return tops[0] if len(tops) == 1 and tops[0].is_dir() else into
+
+
+def _size_limit(bundle: Path) -> int:
+    """Bytes that may come out of ``bundle``."""
+    return min(_UNPACKED_LIMIT, _EXPANSION_FREE + _EXPANSION_LIMIT * bundle.stat().st_size)
 
 
 @dataclass(slots=True)
@@ -94,6 +100,8 @@ class _Unpacking:
             raise self._refused(entry, "leads outside")
         if not name.parts:
             return None
+        if len(name.parts) > _DEPTH_LIMIT:
+            raise self._refused(entry, f"lies more than {_DEPTH_LIMIT} folders deep")
         for folder in list(name.parents)[:-1]:
             if self.kinds.setdefault(folder, Kind.FOLDER) is not Kind.FOLDER:
                 raise self._refused(entry, f"lies below {printable(str(folder))}, which is no folder")
@@ -105,11 +113,11 @@ class _Unpacking:
 
     def _count(self, entry: Entry) -> None:
         self.size += entry.size
-        compressed = self.bundle.stat().st_size
         if len(self.kinds) > _MEMBERS_LIMIT:
             raise self._refused(entry, f"is one of more than {_MEMBERS_LIMIT} members")
-        if self.size > _UNPACKED_LIMIT or self.size > _EXPANSION_FREE + _EXPANSION_LIMIT * compressed:
-            raise self._refused(entry, f"brings the bundle to {self.size} bytes, out of {compressed}: a bomb")
+        if self.size > _size_limit(self.bundle):
+            packed = self.bundle.stat().st_size
+            raise self._refused(entry, f"brings the bundle to {self.size} bytes, out of {packed}: a bomb")
 
     def _write(self, entry: Entry, path: Path) -> None:
         if entry.size + _RESERVE > shutil.disk_usage(self.into).free:

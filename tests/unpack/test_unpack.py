@@ -4,6 +4,7 @@ import gzip
 import io
 import shutil
 import stat
+import sys
 import tarfile
 import zipfile
 from typing import TYPE_CHECKING
@@ -189,6 +190,103 @@ def cut_zip(path: Path) -> Path:
 def test_damage_is_corrupt_input(tmp_path: Path, into: Path, damaged: Callable[[Path], Path]) -> None:
     with pytest.raises(CorruptInput):
         unpack(damaged(tmp_path / "b"), into)
+
+
+def extended(headers: dict[str, str]) -> tuple[tarfile.TarInfo, bytes]:
+    info, content = member("server-1.0/a", content=b"hello")
+    info.pax_headers = headers
+    return info, content
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"GNU.sparse.map": "a,b"},
+        {"GNU.sparse.map": "0,5", "GNU.sparse.size": "x"},
+        {"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.realsize": "5"},
+        {"size": "-1000000"},
+        {"path": "../x"},
+        {"size": "9" * 30},
+    ],
+    ids=str,
+)
+def test_extended_headers_that_lie_are_corrupt_input(tmp_path: Path, into: Path, headers: dict[str, str]) -> None:
+    bundle = tar(tmp_path / "b.tar", [extended(headers)], "w:")
+    with pytest.raises(CorruptInput):
+        unpack(bundle, into)
+
+
+@pytest.mark.parametrize("at", [0, 148, 257, 300])
+def test_a_damaged_header_is_not_the_end_of_the_archive(tmp_path: Path, into: Path, at: int) -> None:
+    bundle = tar(tmp_path / "b.tar", [member("top/a", content=b"x" * 512), member("top/b", content=b"y")], "w:")
+    content = bytearray(bundle.read_bytes())
+    content[1024 + at] ^= 0x41
+    bundle.write_bytes(content)
+    with pytest.raises(CorruptInput):
+        unpack(bundle, into)
+
+
+def test_headers_after_headers_are_corrupt_input(tmp_path: Path, into: Path) -> None:
+    header = tarfile.TarInfo("x")
+    header.type = tarfile.XGLTYPE
+    bundle = tmp_path / "b.tar"
+    bundle.write_bytes(header.tobuf(tarfile.USTAR_FORMAT) * 3000)
+    with pytest.raises(CorruptInput):
+        unpack(bundle, into)
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME], ids=["extended", "long name"])
+def test_a_header_that_does_not_end_is_not_held(tmp_path: Path, into: Path, kind: bytes) -> None:
+    header = tarfile.TarInfo("x")
+    header.type, header.size = kind, 1 << 40
+    bundle = tmp_path / "b.tar.gz"
+    bundle.write_bytes(gzip.compress(header.tobuf(tarfile.GNU_FORMAT) + b"1" * (4 << 20)))
+    with pytest.raises(CorruptInput, match="a header of"):
+        unpack(bundle, into)
+
+
+@pytest.mark.parametrize("kind", [FOLDER, None], ids=["in a folder", "after the end"])
+def test_bytes_that_are_no_members_count_as_well(
+    tmp_path: Path, into: Path, kind: bytes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules["pipeline.unpack.unpack"], "_EXPANSION_FREE", 1 << 20)
+    whole = tar(tmp_path / "plain.tar", HEALTHY, "w:").read_bytes()
+    folder = tarfile.TarInfo("server-1.0")
+    folder.type, folder.size = kind or FOLDER, 16 << 20
+    before = folder.tobuf(tarfile.GNU_FORMAT) + b"0" * (16 << 20) if kind else b""
+    after = b"" if kind else bytes(16 << 20)
+    bundle = tmp_path / "b.tar.zst"
+    bundle.write_bytes(zstd.compress(before + whole + after))
+    with pytest.raises(CorruptInput, match="a bomb"):
+        unpack(bundle, into)
+
+
+def test_folders_too_deep_to_remove_are_refused(tmp_path: Path, into: Path) -> None:
+    bundle = tar(tmp_path / "b.tar.gz", [member("/".join(["d"] * 1500))])
+    with pytest.raises(CorruptInput, match="folders deep"):
+        unpack(bundle, into)
+    shutil.rmtree(into)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(b"PK\1\2\x14\x03\x14", b"PK\1\2\x14\x03\xbb"), (b"name-\xc3\xa9", b"name-\xff\xa9")],
+    ids=["version from the future", "name that is no text"],
+)
+def test_a_zip_that_lies_in_its_directory_is_corrupt_input(tmp_path: Path, into: Path, old: bytes, new: bytes) -> None:
+    bundle = tmp_path / "b.zip"
+    with zipfile.ZipFile(bundle, "w") as archive:
+        archive.writestr("top/name-\u00e9", b"hello")
+    content = bundle.read_bytes()
+    assert old in content
+    bundle.write_bytes(content.replace(old, new))
+    with pytest.raises(CorruptInput):
+        unpack(bundle, into)
+
+
+def test_a_plain_tar_whose_first_name_looks_like_a_zip(tmp_path: Path, into: Path) -> None:
+    bundle = tar(tmp_path / "b.tar", [member("PKG/a", content=b"x")], "w:")
+    assert unpack(bundle, into).name == "PKG"
 
 
 def test_an_absent_bundle_is_a_usage_error(tmp_path: Path, into: Path) -> None:
