@@ -245,18 +245,11 @@ def test_a_header_that_does_not_end_is_not_held(tmp_path: Path, into: Path, kind
         unpack(bundle, into)
 
 
-@pytest.mark.parametrize("kind", [FOLDER, None], ids=["in a folder", "after the end"])
-def test_bytes_that_are_no_members_count_as_well(
-    tmp_path: Path, into: Path, kind: bytes | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bytes_after_the_end_count_as_well(tmp_path: Path, into: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["pipeline.unpack.unpack"], "_EXPANSION_FREE", 1 << 20)
     whole = tar(tmp_path / "plain.tar", HEALTHY, "w:").read_bytes()
-    folder = tarfile.TarInfo("server-1.0")
-    folder.type, folder.size = kind or FOLDER, 16 << 20
-    before = folder.tobuf(tarfile.GNU_FORMAT) + b"0" * (16 << 20) if kind else b""
-    after = b"" if kind else bytes(16 << 20)
     bundle = tmp_path / "b.tar.zst"
-    bundle.write_bytes(zstd.compress(before + whole + after))
+    bundle.write_bytes(zstd.compress(whole + bytes(16 << 20)))
     with pytest.raises(CorruptInput, match="a bomb"):
         unpack(bundle, into)
 
