@@ -91,6 +91,13 @@ def corpus(session: nox.Session) -> None:
 
 
 @nox.session
+def policy(session: nox.Session) -> None:
+    """Hold the policy tables against NVIDIA's own tools, all toolkits: `nox -s policy -- --write` mends them."""
+    _install(session, "test")
+    session.run("python", "-m", "tests.regenerate", *session.posargs)
+
+
+@nox.session
 def soak(session: nox.Session) -> None:
     """Repeat what must never fail once: interrupted runs, parallel smokes."""
     _install(session, "test")
