@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
+from pipeline.errors import InfrastructureError
 from pipeline.serve.http import shortened
 from pipeline.serve.outcome import CheckFailed, Fault
 from pipeline.serve.readiness import ended
@@ -36,11 +37,12 @@ def ask_one_token(server: Server, timeout: float) -> Completion:
     """Ask ``/v1/chat/completions`` for one token.
 
     ``CheckFailed`` when the server dies, drops the connection, answers an error or something of another shape, or
-    takes longer than ``timeout`` seconds in all, however busily it sends.
+    takes longer than ``timeout`` seconds in all, however busily it sends; ``InfrastructureError`` when the client breaks.
     """
     answers: SimpleQueue[Completion | CheckFailed] = SimpleQueue()
-    threading.Thread(target=_ask, args=(server.base_url, timeout, answers), daemon=True).start()
-    answer = _first_of(answers, server, time.monotonic() + timeout, timeout)
+    asking = threading.Thread(target=_ask, args=(server.base_url, timeout, answers), daemon=True)
+    asking.start()
+    answer = _first_of(answers, asking, server, time.monotonic() + timeout, timeout)
     if isinstance(answer, Completion):
         return answer
     # A dropped connection is the first that is seen of a server that dies.
@@ -50,12 +52,21 @@ def ask_one_token(server: Server, timeout: float) -> Completion:
 
 
 def _first_of(
-    answers: SimpleQueue[Completion | CheckFailed], server: Server, deadline: float, timeout: float
+    answers: SimpleQueue[Completion | CheckFailed],
+    asking: threading.Thread,
+    server: Server,
+    deadline: float,
+    timeout: float,
 ) -> Completion | CheckFailed:
     while True:
+        asked = not asking.is_alive()
         try:
             return answers.get(timeout=max(0.0, min(_LOOK_AGAIN, deadline - time.monotonic())))
         except Empty:
+            if asked:
+                raise InfrastructureError(
+                    "the OpenAI client ended without an answer or an error", remedy="install cubingate again"
+                ) from None
             # A child that inherited the socket would keep the connection of a dead server open.
             _confirm_alive(server, until=0.0)
         if time.monotonic() >= deadline:
@@ -82,13 +93,13 @@ def _ask(base_url: str, timeout: float, answers: SimpleQueue[Completion | CheckF
                 temperature=0.0,
                 seed=1,
             )
-            answers.put(read_completion(raw.http_response.text))
+            answers.put(read_completion(raw.http_response.content))
     except CheckFailed as failure:
         answers.put(failure)
     except openai.APITimeoutError:
         answers.put(CheckFailed(Fault.ANSWERS_SLOWLY, f"no token after {timeout:g} s"))
     except openai.APIStatusError as error:
-        body = shortened(error.response.text)
+        body = shortened(error.response.content)
         answers.put(CheckFailed(Fault.ANSWERS_ERROR, f"answered {error.status_code}: {body}"))
     except openai.OpenAIError as error:
         answers.put(CheckFailed(Fault.DROPS_CONNECTION, f"closed the connection: {error.__cause__ or error}"))
@@ -99,6 +110,8 @@ def _client(base_url: str, timeout: float) -> OpenAI:
 
     import openai
 
+    from pipeline.serve.transport import BoundedTransport
+
     # Plain HTTP on this machine: no proxy has a say, and the 50 ms for loading the certificates of the world are saved.
     trusts_nobody = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return openai.OpenAI(
@@ -106,11 +119,13 @@ def _client(base_url: str, timeout: float) -> OpenAI:
         api_key="none",
         timeout=timeout,
         max_retries=0,
-        http_client=openai.DefaultHttpxClient(trust_env=False, verify=trusts_nobody),
+        http_client=openai.DefaultHttpxClient(
+            trust_env=False, follow_redirects=False, transport=BoundedTransport(verify=trusts_nobody)
+        ),
     )
 
 
-def read_completion(body: str) -> Completion:
+def read_completion(body: str | bytes) -> Completion:
     """Read a chat completion of exactly one token; ``CheckFailed`` naming what is wrong with any other answer."""
     try:
         told = json.loads(body)
@@ -129,7 +144,7 @@ def read_completion(body: str) -> Completion:
     return Completion(content, finish_reason)
 
 
-def _at(told: Any, body: str, *way: str | int) -> Any:
+def _at(told: Any, body: str | bytes, *way: str | int) -> Any:
     for step in way:
         try:
             told = told[step]
@@ -138,5 +153,5 @@ def _at(told: Any, body: str, *way: str | int) -> Any:
     return told
 
 
-def _rubbish(body: str, why: str) -> CheckFailed:
+def _rubbish(body: str | bytes, why: str) -> CheckFailed:
     return CheckFailed(Fault.ANSWERS_RUBBISH, f"answered {shortened(body)}, which {why}")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from dataclasses import dataclass
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from pipeline.serve.outcome import CheckFailed, Fault
@@ -15,7 +17,10 @@ if TYPE_CHECKING:
     import requests
 
 _BODY_LIMIT = 1 << 20
-_TIMEOUT = 1.0  # seconds; a server on this machine that takes longer is asked again
+_TIMEOUT = (
+    1.0  # seconds for the header and again for the body; a server on this machine that takes longer is asked again
+)
+_GRACE = 0.5  # seconds that this machine may take to run a thread
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +47,8 @@ class Questions:
         import requests  # loads slowly
 
         self._base_url = base_url
-        self._session: requests.Session = requests.Session()
-        self._session.trust_env = False  # a proxy or a .netrc has no say about this machine
+        self._connect = requests.Session
+        self._session = _untrusting(self._connect())
         self._unreachable = requests.RequestException
 
     def __enter__(self) -> Questions:
@@ -55,7 +60,17 @@ class Questions:
         self._session.close()
 
     def get(self, path: str) -> Answer | None:
-        """Ask for ``path``; ``None`` while nobody answers there."""
+        """Ask for ``path``; ``None`` while nobody answers there, or only ever the beginning of a header."""
+        # The client's own timeout starts anew with every byte: a header that drips would hold this thread for hours.
+        answers: SimpleQueue[Answer | None] = SimpleQueue()
+        threading.Thread(target=lambda: answers.put(self._ask(path)), daemon=True).start()
+        try:
+            return answers.get(timeout=2 * _TIMEOUT + _GRACE)
+        except Empty:
+            self._session = _untrusting(self._connect())  # the thread that waits has the other one
+            return None
+
+    def _ask(self, path: str) -> Answer | None:
         try:
             with self._session.get(
                 self._base_url + path, timeout=_TIMEOUT, stream=True, allow_redirects=False
@@ -63,6 +78,12 @@ class Questions:
                 return Answer(response.status_code, _body(response))
         except self._unreachable:
             return None
+
+
+def _untrusting(session: requests.Session) -> requests.Session:
+    session.trust_env = False  # a proxy or a .netrc has no say about this machine
+    session.headers["Accept-Encoding"] = "identity"
+    return session
 
 
 def _body(response: requests.Response) -> bytes:

@@ -7,6 +7,7 @@ which is healthy at once (llama.cpp, tools/server/README.md).
 from __future__ import annotations
 
 import time
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from pipeline.serve.diagnose import port_taken
@@ -83,7 +84,7 @@ def _confirm_alive(server: Server) -> None:
 
 
 def serves_model(questions: Questions, model_name: str) -> bool:
-    """Whether ``/v1/models`` or ``/props`` names the file ``model_name`` (without its suffix).
+    """Whether ``/v1/models`` or ``/props`` names the file ``model_name`` (without its suffix), with or without its path.
 
     ``False`` while neither answers; ``CheckFailed`` when they name another model or none.
     """
@@ -92,7 +93,7 @@ def serves_model(questions: Questions, model_name: str) -> bool:
     for path, answer in answers.items():
         if answer is not None and answer.status == 200:
             named += _names_in(answer.json(path))
-    if any(model_name in name for name in named):
+    if any(PurePosixPath(name).name.removesuffix(".gguf") == model_name for name in named):
         return True
     if None in answers.values():
         return False

@@ -87,7 +87,12 @@ class Smoke:
             )
 
     def _tear_down(self, server: Server) -> None:
-        status, allowed = server.exit_status(), self.settings.stop_timeout
+        allowed = self.settings.stop_timeout
+        try:
+            status = server.exit_status()
+        except InfrastructureError:  # nobody knows how it is; what is left of it must go all the same
+            server.stop(allowed)
+            raise
         began = time.monotonic()
         left = server.stop(allowed)
         if time.monotonic() - began > allowed:

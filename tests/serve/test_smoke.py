@@ -4,13 +4,14 @@ import json
 import os
 import socket
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import pytest
 
 from pipeline.engine.process import HOST, ProcessEngine, free_port
 from pipeline.errors import ExitStatus, InfrastructureError
 from pipeline.model.finding import Status, Verdict
+from pipeline.serve import completion
 from pipeline.serve.launch import default_settings
 from pipeline.serve.outcome import CheckId, Fault
 from pipeline.serve.smoke import Smoke
@@ -243,6 +244,18 @@ class Interrupting:
     def start(self, launch: Launch) -> Server:
         self.server = ProcessEngine(os.environ).start(launch)
         return self.server
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_client_that_breaks_does_not_judge_the_product(smoked: SmokeFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_url: str, _timeout: float) -> NoReturn:
+        raise ModuleNotFoundError("No module named 'annotated_types'")
+
+    monkeypatch.setattr(completion, "_client", broken)
+    report = smoked()
+    assert report.verdict is Verdict.UNKNOWN
+    assert report.status is ExitStatus.INFRASTRUCTURE
+    assert report.checks[2].seconds < 2, "nobody waits for an answer that cannot come"
 
 
 def test_an_interrupted_smoke_stops_its_server(smoked: SmokeFixture, monkeypatch: pytest.MonkeyPatch) -> None:
