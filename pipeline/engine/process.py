@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -130,7 +131,11 @@ class ProcessServer:
         why = "outlived its server" if obeyed else f"still ran {timeout:g} s after SIGTERM"
         left = tuple(f"{process} {why}" for process in self._tree())
         self._order(b"kill\n")
-        _soon(lambda: not self._tree(), _KILLED)
+        if not _soon(lambda: not self._tree(), _KILLED):
+            for process in self._tree():  # the supervisor does not obey: its server may have stopped it
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGKILL)
+            _soon(lambda: not self._tree(), _KILLED)
         return left + tuple(f"{process} survived SIGKILL" for process in self._tree())
 
     def _bury(self) -> None:
@@ -143,7 +148,7 @@ class ProcessServer:
         except subprocess.TimeoutExpired:
             self._supervisor.kill()
             self._supervisor.wait()
-        shutil.rmtree(self._home, ignore_errors=True)
+        _remove(self._home)
 
     def _tree(self) -> tuple[supervisor.Running, ...]:
         return supervisor.descendants(self._supervisor.pid)
@@ -157,6 +162,13 @@ class ProcessServer:
         while select.select([voice], [], [], 0)[0] and (heard := os.read(voice, 4096)):
             self._heard += heard
         return int(self._heard.split()[1]) if self._heard.endswith(b"\n") else None
+
+
+def _remove(folder: Path) -> None:
+    try:
+        shutil.rmtree(folder, ignore_errors=True)
+    except RecursionError:  # what a server puts there may be deeper than Python's stack
+        subprocess.run(["rm", "-rf", "--", str(folder)], stderr=subprocess.DEVNULL, check=False)
 
 
 def _descriptor(pipe: IO[bytes] | None) -> int:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PR_SET_CHILD_SUBREAPER = 36  # <linux/prctl.h>
+FILE_LIMIT = 1 << 30  # bytes of its log or of any file that a server may write: it must not fill the disk
 _KILL_ROUNDS = 50  # a tree that forks while it is killed needs several
 
 
@@ -65,6 +66,14 @@ def _become_subreaper() -> None:
 
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+
+
+def _limit_files() -> None:
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    limit = FILE_LIMIT if hard == resource.RLIM_INFINITY else min(FILE_LIMIT, hard)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
 
 
 def _spawn(command: list[str], environment: dict[str, str], log: int) -> int:
@@ -147,6 +156,7 @@ def main(arguments: list[str]) -> int:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     _become_subreaper()
+    _limit_files()
     try:
         server = _spawn(command, environment, log=2)
     except OSError as error:

@@ -84,7 +84,7 @@ def _confirm_alive(server: Server) -> None:
 
 
 def serves_model(questions: Questions, model_name: str) -> bool:
-    """Whether ``/v1/models`` or ``/props`` names the file ``model_name`` (without its suffix), with or without its path.
+    """Whether ``/v1/models`` or ``/props`` names the file ``model_name`` (without its suffix), bare or with its path.
 
     ``False`` while neither answers; ``CheckFailed`` when they name another model or none.
     """
