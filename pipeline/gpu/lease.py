@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError
-from pipeline.gpu.machine import hashed
+from pipeline.model.evidence import hashed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import InfrastructureError
 from pipeline.machine import installed_gpus
+from pipeline.model.evidence import hashed
 from pipeline.model.versions import DriverVersion
 
 if TYPE_CHECKING:
@@ -67,11 +67,6 @@ class LoadMachine:
             "forward_compatibility": self.shadowed,
             "container": self.container,
         }
-
-
-def hashed(uuid: str) -> str:
-    """A UUID as shared reports show it: the same card is recognized, nobody is told which it is."""
-    return hashlib.sha256(uuid.encode()).hexdigest()
 
 
 def describe(greeting: Greeting, device: DeviceFacts, module: DriverVersion | None) -> LoadMachine:

@@ -147,7 +147,7 @@ class SmokeReport:
         """The content of the contract's ``smoke`` document."""
         return {
             "artifact": {"path": self.path, "sha256": self.sha256, "size": self.size, "format": self.format},
-            "machine": self.machine.to_json(),
+            "machine": self.machine.shared.to_json(),
             "model": {"sha256": self.model_sha256},
             "checks": [check.to_json() for check in self.checks],
             "seconds_after_ready": self.seconds_after_ready,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.machine import this_machine
@@ -44,12 +43,10 @@ def _loaded(lane: Lane, artifact: Artifact, check: str, street: Street, gpu: Ins
 
 def _observed(check: str, report: LoadReport, gpu: InstalledGpu) -> Observation:
     """The evidence; the card's UUID as a digest, since evidence is shared."""
-    from pipeline.gpu.machine import hashed
-
     status = {Verdict.PASS: Status.PASS, Verdict.FAIL: Status.FAIL, Verdict.UNKNOWN: Status.ERROR}[report.verdict]
     reason = None if status is Status.PASS else _reason(report)
     outcome = Outcome(rule=check, status=status, examined=len(report.observed), reason=reason)
-    machine = this_machine(engine="process", gpu=replace(gpu, uuid=hashed(gpu.uuid)))
+    machine = this_machine(engine="process", gpu=gpu).shared
     return Observation(outcome, machine, report.to_json(), report.status)
 
 

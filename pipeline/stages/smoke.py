@@ -70,7 +70,7 @@ def smoke_on(gpu: InstalledGpu | None, lane: Lane, artifact: Artifact, check: st
 
 def observed(report: SmokeReport, check: str) -> Observation:
     """The report as what ``check`` saw."""
-    return Observation(report.outcome(check), report.machine, report.to_json(), report.status)
+    return Observation(report.outcome(check), report.machine.shared, report.to_json(), report.status)
 
 
 def error_finder() -> Callable[[str], NamedError | None]:

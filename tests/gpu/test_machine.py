@@ -9,7 +9,8 @@ import pytest
 
 from pipeline.errors import InfrastructureError
 from pipeline.gpu.greeting import DeviceFacts, Greeting
-from pipeline.gpu.machine import LoadMachine, describe, hashed, libcuda_version, module_version
+from pipeline.gpu.machine import LoadMachine, describe, libcuda_version, module_version
+from pipeline.model.evidence import hashed
 from pipeline.model.versions import DriverVersion
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ import pytest
 
 from pipeline.build.settings import BuildSettings, Network
 from pipeline.errors import ExitStatus
-from pipeline.gpu.machine import hashed
 from pipeline.machine import InstalledGpu
 from pipeline.model.artifact import Artifact
+from pipeline.model.evidence import hashed
 from pipeline.model.finding import Status
 from pipeline.report.progress import Talk
 from pipeline.resources import find_resources
@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 
     from pipeline.stages.check import Observation
 
-UUID = "GPU-00112233-4455-6677-8899-aabbccddeeff"
-HERE = InstalledGpu(0, "NVIDIA H200", UUID, 90, "580.159.04")
+HERE = InstalledGpu(0, "NVIDIA H200", "", 90, "580.159.04")
 CHECK = "load@90@580.159.04"
 
 
@@ -45,7 +44,7 @@ def look(driver: StandIn, file: Path, *gpus: InstalledGpu, check: str = CHECK) -
         environment=environment,
         engines=Engines(environment),
         build=BuildSettings(find_resources(), Network(), 0),
-        gpus=lambda: gpus,
+        gpus=lambda: tuple(replace(gpu, uuid=driver.uuid) for gpu in gpus),
     )
     return load_lane(cuda_lane(), Artifact("a", file, "0" * 64, 1, "0" * 64), check, street)
 
@@ -56,8 +55,8 @@ def test_evidence_where_it_loads(driver: StandIn, tmp_path: Path) -> None:
     assert (seen.machine.sm, seen.machine.driver, seen.machine.device) == (90, "580.159.04", "cuda")
     assert seen.document["containers"][0]["result"] == SUCCESS
     text = json.dumps([seen.document, seen.machine.to_json()])
-    assert UUID not in text
-    assert hashed(UUID) in text
+    assert driver.uuid not in text
+    assert hashed(driver.uuid) in text
 
 
 def test_a_failure_names_the_first_container(driver: StandIn, tmp_path: Path) -> None:
