@@ -178,3 +178,37 @@ def test_starting_is_quick(launched: Launch) -> None:
     assert ended(server) == 0
     assert time.monotonic() - began < 2
     server.stop(1)
+
+
+def test_a_server_cannot_fill_the_disk(launched: Launch) -> None:
+    begins = supervisor.FILE_LIMIT
+    server = start(launched, "dd", "if=/dev/zero", f"of={launched.bundle}/big", "bs=1", "count=1", f"seek={begins}")
+    try:
+        assert ended(server) == -signal.SIGXFSZ
+    finally:
+        server.stop(1.0)
+
+
+def test_a_server_that_stops_its_supervisor_is_killed_all_the_same(
+    launched: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pipeline.engine.process._KILLED", 0.5)
+    stops = "import os, signal, time; os.kill(os.getppid(), signal.SIGSTOP); print('stopped', flush=True)"
+    server = start(launched, sys.executable, "-c", f"{stops}; time.sleep(300)  # {launched.bundle}")
+    logged(server, "stopped")
+    (left,) = server.stop(0.2)
+    assert "still ran 0.2 s after SIGTERM" in left
+    assert not running(str(launched.bundle))
+
+
+def test_a_home_deeper_than_the_stack_is_removed(launched: Launch) -> None:
+    deep = "import os; os.chdir(os.environ['HOME']); [(os.mkdir('d'), os.chdir('d')) for _ in range(1500)]"
+    server = start(launched, sys.executable, "-c", f"import os; print(os.environ['HOME'], flush=True); {deep}")
+    assert ended(server) == 0
+    home = server.log_tail().splitlines()[0]
+    server.stop(1.0)
+    assert not os.path.exists(home)  # noqa: PTH110
+
+
+def running(mark: str) -> bool:
+    return any(mark in process.command for process in supervisor.descendants(1))
