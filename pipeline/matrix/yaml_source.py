@@ -6,6 +6,7 @@ Scalars follow the core schema of YAML 1.2 (https://yaml.org/spec/1.2.2/#103-cor
 
 from __future__ import annotations
 
+import codecs
 import math
 import re
 from dataclasses import dataclass, field
@@ -72,10 +73,10 @@ def _decode(content: bytes, name: str) -> str:
     if len(content) > MAX_BYTES:
         _refuse(Position(name, 1, 1), f"the file is larger than {MAX_BYTES >> 10} KiB", "split it into several files")
     try:
-        text = content.decode("utf-8-sig")
+        text = content.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError as error:
-        before = content[: error.start].decode("utf-8-sig")
-        _refuse(_at(before, name), f"byte 0x{content[error.start]:02x} is not UTF-8", "save the file as UTF-8")
+        before = error.object[: error.start].decode()
+        _refuse(_at(before, name), f"byte 0x{error.object[error.start]:02x} is not UTF-8", "save the file as UTF-8")
     control = _CONTROL.search(text)
     if control:
         what = f"the control character {printable(control[0])}"
@@ -144,6 +145,8 @@ class _Builder:
     def _content(self, event: yaml.Event, events: Iterator[yaml.Event], depth: int) -> Node:
         position = self._position(event)
         if isinstance(event, yaml.ScalarEvent):
+            if "\0" in event.value:
+                self._mistake(position, "the character NUL", "remove it: no path and no argument can hold one")
             # Of a plain scalar, libyaml says style "", PyYAML's own parser None.
             return ScalarNode(position, event.value if event.style else resolve(event.value), event.value)
         if isinstance(event, yaml.SequenceStartEvent):
