@@ -21,6 +21,7 @@ __all__ = [
     "EntryFacts",
     "EntryKind",
     "FatbinFacts",
+    "ImageFacts",
     "Inventory",
     "Opaque",
     "SymbolNeed",
@@ -165,6 +166,19 @@ class Damage:
 
 
 @dataclass(frozen=True, slots=True)
+class ImageFacts:
+    """What a container image's configuration promises a runtime: environment and labels, and its layers' digests.
+
+    ``path`` is that of the image inside the artifact; its root file system's members lie below it.
+    """
+
+    path: MemberPath
+    environment: dict[str, str]
+    labels: dict[str, str]
+    layers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Inventory:
     """Everything found in one artifact.
 
@@ -187,3 +201,4 @@ class Inventory:
     links: dict[str, str]
     deep: bool
     files: dict[str, int]
+    images: tuple[ImageFacts, ...] = ()
