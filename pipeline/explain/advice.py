@@ -125,7 +125,8 @@ ADVICE: tuple[Advice, ...] = (
         "The module loaded, but it has no kernel or variable of that name.",
         (
             Candidate("arch-missing", "the image that matched the GPU lacks this kernel: another arch list, or only "
-                                      "the linker's kernel-less ELF (seen on Jetson Orin)"),
+                                      "the linker's kernel-less ELF"),
+            Candidate("", "libraries of the Arm server toolkit on a JetPack system (bitsandbytes pull request 1939)"),
             Candidate("libcuda-symbol", "cuGetProcAddress was asked for a function newer than the driver"),
         ),
     ),
