@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pipeline.model.lane import SmokeSettings
     from pipeline.serve.diagnose import NamedError
 
+_LAST_WORDS = 0.1  # seconds after its answer in which a server that dies of it is seen dead, before it is told to end
 _PORT_ATTEMPTS = 3  # between choosing a free port and the server's taking it, anybody may take it
 
 
@@ -89,7 +90,7 @@ class Smoke:
     def _tear_down(self, server: Server) -> None:
         allowed = self.settings.stop_timeout
         try:
-            status = server.exit_status()
+            status = _death_within(_LAST_WORDS, server)
         except InfrastructureError:  # nobody knows how it is; what is left of it must go all the same
             server.stop(allowed)
             raise
@@ -132,3 +133,11 @@ class Smoke:
             if check is end:
                 return
             self.checks.append(SmokeCheck(check, Status.SKIPPED, 0.0, f"not reached: {reached.id} did not pass"))
+
+
+def _death_within(seconds: float, server: Server) -> int | None:
+    """The exit status of a server that ends by itself within ``seconds``, else ``None``."""
+    deadline = time.monotonic() + seconds
+    while (status := server.exit_status()) is None and time.monotonic() < deadline:
+        time.sleep(seconds / 20)
+    return status
