@@ -22,6 +22,7 @@ _ROOT = Path(__file__).resolve().parent.parent.parent
 _PIPE = 1 << 20  # the largest that an unprivileged process may ask for by default, pipe(7)
 _TAIL = 4096
 _LONGEST_ANSWER = 1 << 20
+_TICK = 0.2
 _ENDED = 5.0  # seconds that the kernel may take to end a killed worker
 
 
@@ -64,8 +65,8 @@ class Child:
 
     def _write(self, rest: memoryview, deadline: float) -> None:
         while rest:
-            if not select.select([], [self._to], [], max(deadline - time.monotonic(), 0))[1]:
-                self._silent()
+            if not select.select([], [self._to], [], self._tick(deadline))[1]:
+                continue
             try:
                 rest = rest[os.write(self._to, rest) :]
             except BlockingIOError:
@@ -77,8 +78,8 @@ class Child:
         """The next answer; ``WorkerLost`` when it ended instead, ``WorkerSilent`` when the time is over."""
         deadline = time.monotonic() + seconds
         while b"\n" not in self._heard:
-            if not select.select([self._from], [], [], max(deadline - time.monotonic(), 0))[0]:
-                self._silent()
+            if not select.select([self._from], [], [], self._tick(deadline))[0]:
+                continue
             piece = os.read(self._from, 65536)
             self._heard += piece
             if not piece or len(self._heard) > _LONGEST_ANSWER:
@@ -87,9 +88,13 @@ class Child:
         answer: dict[str, Any] = json.loads(line)
         return answer
 
-    def _silent(self) -> NoReturn:
-        self.end()
-        raise WorkerSilent
+    def _tick(self, deadline: float) -> float:
+        """How long to wait at once: a signal that comes right before a wait is heeded only when that wait is over."""
+        left = deadline - time.monotonic()
+        if left <= 0:
+            self.end()
+            raise WorkerSilent
+        return min(left, _TICK)
 
     def _lost(self) -> NoReturn:
         self._process.kill()

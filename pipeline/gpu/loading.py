@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING
 
 from pipeline.gpu.containers import Pieces, pour
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from pipeline.gpu.passes import Passes
     from pipeline.gpu.report import Observed
     from pipeline.model.paths import MemberPath
+
+# Seconds. A signal that comes right before a wait without a limit is heeded only when that wait is over.
+_TICK = 0.2
 
 
 class Loading:
@@ -40,15 +43,23 @@ class Loading:
         )
 
         def give(place: MemberPath, image: bytes) -> None:
-            passes = self._free.get()
+            passes = self._next_free()
             self._under_way.append(self._pool.submit(self._load, passes, wanted[place], image))
             self._collect()
 
         if pieces.count:
             pour(path, pieces, give)
-        wait(self._under_way, return_when=FIRST_EXCEPTION)
-        self._collect()
+        while self._under_way:
+            wait(self._under_way, timeout=_TICK, return_when=FIRST_EXCEPTION)
+            self._collect()
         return tuple(self._observed)
+
+    def _next_free(self) -> Passes:
+        while True:
+            try:
+                return self._free.get(timeout=_TICK)
+            except Empty:
+                self._collect()
 
     def _load(self, passes: Passes, container: Container, image: bytes) -> Observed:
         try:

@@ -1,7 +1,8 @@
 /* A stand-in for libcuda.so.1: it knows nothing about device code and answers from a table that the test gives it.
  *
  * STANDIN_ANSWERS  file of lines "FNV1A64 AS_IS JIT_FORBIDDEN JIT_FORCED": what to answer for an image with that
- *                  digest: a CUDA error name, or crash, hang, poison (loads, then every call fails), nothing
+ *                  digest: a CUDA error name, or crash, hang, poison (loads, then every call fails), taint (no
+ *                  binary, and in a process that has loaded nothing before, every later load fails unnoticed)
  * STANDIN_INIT     number that cuInit answers
  * STANDIN_INIT_DOES  crash or hang, instead of answering
  * STANDIN_DEVICES  "NAME|SM|UUID|SLICE UUID;..." (UUIDs as 32 hex digits); without it one H200
@@ -32,7 +33,7 @@ static const struct { int code; const char *name; } NAMES[] = {
 };
 struct device { char name[128]; int sm; unsigned char uuid[16], slice[16]; };
 static struct device devices[8];
-static int device_count, poisoned;
+static int device_count, poisoned, tainted, loads;
 
 static const char *variable(const char *name, const char *otherwise) {
     const char *value = getenv(name);
@@ -173,8 +174,9 @@ static int act(const char *answer) {
     if (!strcmp(answer, "crash")) raise(SIGSEGV);
     if (!strcmp(answer, "hang")) for (;;) pause();
     if (!strcmp(answer, "poison")) { poisoned = 1; return 0; }
+    if (!strcmp(answer, "taint")) { tainted = !loads; return 209; }
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
-        if (!strcmp(NAMES[i].name, answer)) return NAMES[i].code;
+        if (!strcmp(NAMES[i].name, answer)) { loads += !i; return NAMES[i].code; }
     fprintf(stderr, "stand-in: %s\n", answer);
     abort();
 }
@@ -189,7 +191,7 @@ EXPORT int cuModuleLoadDataEx(void **module, const void *image, unsigned count, 
                        variable("CUDA_MODULE_LOADING", "-"));
     if (write(log, line, (size_t)size) != size) abort();
     close(log);
-    if (poisoned) return 700;
+    if (poisoned || tainted) return 700;
     *module = &devices;
     return act(answer);
 }

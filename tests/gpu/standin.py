@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,6 +31,11 @@ def fnv1a(content: bytes) -> int:
     return value
 
 
+def dashed(kind: str, digits: str) -> str:
+    """A UUID as NVIDIA spells it."""
+    return f"{kind}-{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
 @dataclass(slots=True)
 class StandIn:
     """A driver to be: where the library lies, and the rows of its table."""
@@ -48,8 +54,19 @@ class StandIn:
         """The variables under which a process finds this driver and its table."""
         table = self.folder / "answers"
         table.write_text("".join(f"{row}\n" for row in self.rows))
-        told = {"STANDIN_ANSWERS": str(table), "STANDIN_LOG": str(self.log)}
+        device = f"NVIDIA H200|90|{self.digits}|{self.digits}"
+        told = {"STANDIN_ANSWERS": str(table), "STANDIN_LOG": str(self.log), "STANDIN_DEVICES": device}
         return {"PATH": "/usr/bin:/bin", "LD_LIBRARY_PATH": str(self.library), **told, **self.more}
+
+    @property
+    def digits(self) -> str:
+        """The digits of its device's UUID: its own, since devices are locked for the whole machine."""
+        return hashlib.md5(str(self.folder).encode(), usedforsecurity=False).hexdigest()
+
+    @property
+    def uuid(self) -> str:
+        """The UUID of its device."""
+        return dashed("GPU", self.digits)
 
     @property
     def log(self) -> Path:

@@ -118,12 +118,16 @@ def test_an_interrupted_load_ends_at_once_with_its_workers(
     process = subprocess.Popen(
         [*COMMAND, file], env={**driver.environment(), "PYTHONPATH": str(ROOT)}, stderr=subprocess.PIPE, text=True
     )
-    while not any(line[1] == "0" for line in driver.loads()):
-        time.sleep(0.02)
-    workers = [int(line[0]) for line in driver.loads()]
-    started = time.monotonic()
-    process.send_signal(number)
-    words = process.communicate(timeout=20)[1]
+    try:
+        while not any(line[1] == "0" for line in driver.loads()):
+            time.sleep(0.02)
+        workers = [int(line[0]) for line in driver.loads()]
+        started = time.monotonic()
+        process.send_signal(number)
+        words = process.communicate(timeout=20)[1]
+    finally:
+        process.kill()
+        process.communicate()
     assert time.monotonic() - started < 5
     assert process.returncode == status
     assert "Traceback" not in words

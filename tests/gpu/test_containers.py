@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import lzma
+import random
 import tarfile
+import threading
 import zipfile
 from typing import TYPE_CHECKING
 
@@ -61,9 +63,9 @@ def tarred(folder: Path, mode: str) -> bytes:
     return buffer.getvalue()
 
 
-def zipped(folder: Path) -> bytes:
+def zipped(folder: Path, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(buffer, "w", method) as archive:
         for file in sorted(folder.rglob("*")):
             if file.is_file():
                 archive.write(file, str(file.relative_to(folder)))
@@ -89,6 +91,17 @@ def test_a_tar_archive(folder: Path, tmp_path: Path, mode: str) -> None:
 def test_a_zip_archive(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "bundle.zip").write_bytes(zipped(folder))
     assert poured(tmp_path / "bundle.zip") == EXPECTED
+
+
+def test_a_zip_archive_is_read_by_one_thread(folder: Path, tmp_path: Path) -> None:
+    """An inventory reads large members beside small ones; containers are given one after the other."""
+    (folder / "large").write_bytes(random.Random(1).randbytes(9 << 20) + FATBINS[0])
+    made.library(folder / "big.so", [made.fatbin(made.cubin("90", size=9 << 20))])
+    (tmp_path / "bundle.zip").write_bytes(zipped(folder, zipfile.ZIP_STORED))
+    inventory, threads = take_inventory(tmp_path / "bundle.zip"), set[int]()
+    pieces = Pieces.of(inventory.fatbins, inventory.bare)
+    pour(tmp_path / "bundle.zip", pieces, lambda _place, _image: threads.add(threading.get_ident()))
+    assert threads == {threading.get_ident()}
 
 
 def test_archives_in_archives(folder: Path, tmp_path: Path) -> None:

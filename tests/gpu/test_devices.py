@@ -13,6 +13,7 @@ from pipeline.gpu.attempts import Limits
 from pipeline.gpu.device import Selector
 from pipeline.gpu.load import load_modules
 from tests.gpu import made
+from tests.gpu.standin import dashed
 from tests.gpu.test_load import NATIVE, native, settings
 
 if TYPE_CHECKING:
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
 A, B, SLICE, OTHER_SLICE = "aa" * 16, "bb" * 16, "cc" * 16, "dd" * 16
 TWO = f"NVIDIA A100|80|{A}|{A};NVIDIA H100|90|{B}|{B}"
 MIG = f"NVIDIA A100 MIG 1g.5gb|80|{A}|{SLICE};NVIDIA A100 MIG 2g.10gb|80|{A}|{OTHER_SLICE}"
-
-
-def dashed(kind: str, digits: str) -> str:
-    return f"{kind}-{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def load(driver: StandIn, tmp_path: Path, policy: GetPolicy, device: str = "0", **limits: float) -> LoadReport:

@@ -157,8 +157,10 @@ def test_a_container_larger_than_any_pipe(driver: StandIn, tmp_path: Path, polic
 
 def test_a_device_that_another_check_holds_is_left_alone(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     file = made.library(tmp_path / "lib.so", [native(driver)])
-    uuid = "GPU-00112233-4455-6677-8899-aabbccddeeff"
-    with lease(uuid, wait=0, folder=driver.folder), pytest.raises(InfrastructureError, match="in use by another check"):
+    with (
+        lease(driver.uuid, wait=0, folder=driver.folder),
+        pytest.raises(InfrastructureError, match="in use by another check"),
+    ):
         load_modules(file, policy, replace(settings(driver), wait=0.0))
     assert driver.loads() == []
     assert load_modules(file, policy, replace(settings(driver), wait=0.0)).verdict is Verdict.PASS
@@ -216,6 +218,15 @@ def test_a_poisoned_context_does_not_fail_what_follows(driver: StandIn, tmp_path
     told = report.observed[1].answers[JitPass.AS_IS].detail
     assert told.startswith("CUDA_ERROR_ILLEGAL_ADDRESS at first")
     assert report.observed[2].answers[JitPass.AS_IS].detail == ""
+
+
+def test_two_processes_that_differ_are_settled_by_a_new_one(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
+    """The second process is spoilt without a sign by what fails first in it, the first one is not."""
+    spoils = driver.answers(made.fatbin(made.cubin("89", 1)), "taint")
+    bad = driver.answers(made.fatbin(made.cubin("89", 2)), NO_BINARY)
+    report = load_modules(made.library(tmp_path / "lib.so", [native(driver), spoils, bad]), policy, settings(driver))
+    assert results(report) == [SUCCESS, NO_BINARY, NO_BINARY]
+    assert not report.disagreements
 
 
 def test_every_failure_is_repeated_in_another_process(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
