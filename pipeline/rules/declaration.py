@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pipeline.model.arch import TargetArch
-    from pipeline.model.lane import Flavour, Lane, Target
+    from pipeline.model.lane import Flavour, Lane, Platform, Target
     from pipeline.model.paths import MemberPath
     from pipeline.model.versions import DriverVersion, ToolkitVersion
 
@@ -70,6 +70,7 @@ class Declaration:
     driver_floor: DriverVersion | None
     targets: tuple[Target, ...]
     host: HostFloor
+    platform: Platform | None = None
     by_design: tuple[str, ...] = ()
     never_by_design: tuple[str, ...] = ()
 
@@ -84,6 +85,7 @@ class Declaration:
             driver_floor=lane.driver_floor,
             targets=lane.targets,
             host=HostFloor(lane.host_glibc, None, lane.host_libraries),
+            platform=lane.platform,
             by_design=lane.by_design,
             never_by_design=lane.never_by_design,
         )

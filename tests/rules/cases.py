@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.model.arch import ArchKind, TargetArch
-from pipeline.model.lane import Flavour
+from pipeline.model.lane import Flavour, Platform
 from pipeline.model.versions import GlibcVersion, GlibcxxVersion, ToolkitVersion
 from pipeline.rules.declaration import Declaration, HostFloor
 from tests.rules.forge import Elf, build, container, images
@@ -89,6 +89,15 @@ def compat_image(folder: Path) -> Path:
     return root
 
 
+def for_aarch64(folder: Path) -> Path:
+    """The same library with the machine of another platform in its header (e_machine 183, two bytes at 18)."""
+    path = library()(folder)
+    content = bytearray(path.read_bytes())
+    content[18:20] = (183).to_bytes(2, "little")
+    path.write_bytes(content)
+    return path
+
+
 def declared(*archs: str, toolkit: str = "12.8") -> Declaration:
     return Declaration(
         lane="cuda",
@@ -98,6 +107,7 @@ def declared(*archs: str, toolkit: str = "12.8") -> Declaration:
         driver_floor=None,
         targets=(),
         host=HostFloor(),
+        platform=Platform.X86_64,
     )
 
 
@@ -116,6 +126,11 @@ TWINS: tuple[Twins, ...] = (
         "driver-too-old-for-gpu", Asked(library("11.8", "89"), "89@515"), Asked(library("11.8", "89"), "89@520.61.05")
     ),
     Twins("cpu-flavour", Asked(bundle(lambda: Elf("libk.so")), "80@570"), Asked(bundle(kernels()), "80@570")),
+    Twins(
+        "platform-mismatch",
+        Asked(for_aarch64, "80@570", declaration=declared("80")),
+        Asked(library(), "80@570", declaration=declared("80")),
+    ),
     Twins("compat-shim", Asked(compat_image, "90@595"), Asked(compat_image, "90@580")),
     Twins(
         "driver-library-shipped",
