@@ -23,6 +23,7 @@ __all__ = [
     "FatbinFacts",
     "ImageFacts",
     "Inventory",
+    "LoaderConf",
     "Opaque",
     "SymbolNeed",
 ]
@@ -120,7 +121,10 @@ class ElfFacts:
     too) or ``object``. ``version_needs`` maps a library to the symbol versions required of it (``libc.so.6``
     → ``GLIBC_2.34`` …). ``driver_exports`` are the driver entry points (``cuInit`` …) that the file itself
     defines, as libcuda and its stubs do. ``dlopen_names`` are library names, ``dlsym_names`` driver entry
-    points found as plain strings (best effort, never decisive alone).
+    points found as plain strings (best effort, never decisive alone). ``version_definitions`` are the symbol
+    versions that it offers others; ``isa_level`` is the x86-64 level that its property note asks for (1 to 4, 0:
+    none stated); ``code_size`` the bytes of its executable segments; ``no_default_folders`` keeps the dynamic
+    linker out of the system's folders (DF_1_NODEFLIB).
     """
 
     path: MemberPath
@@ -138,6 +142,10 @@ class ElfFacts:
     dlopen_names: tuple[str, ...] = ()
     dlsym_names: tuple[str, ...] = ()
     driver_exports: tuple[str, ...] = ()
+    version_definitions: tuple[str, ...] = ()
+    isa_level: int = 0
+    code_size: int = 0
+    no_default_folders: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,15 +175,24 @@ class Damage:
 
 @dataclass(frozen=True, slots=True)
 class ImageFacts:
-    """What a container image's configuration promises a runtime: environment and labels, and its layers' digests.
+    """What a container image's configuration promises a runtime: environment, labels and its layers.
 
-    ``path`` is that of the image inside the artifact; its root file system's members lie below it.
+    ``path`` is that of the image. Members of its root file system have the path ``path``, then the name of the layer
+    they come from (one of ``layers``), then their path in the file system: ``image.tar!/LAYER!/usr/lib/libx.so``.
     """
 
     path: MemberPath
     environment: dict[str, str]
     labels: dict[str, str]
     layers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoaderConf:
+    """A file of ``ld.so.conf``: the folders it adds to the dynamic linker's, and the patterns it includes, in order."""
+
+    path: MemberPath
+    lines: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,3 +219,4 @@ class Inventory:
     deep: bool
     files: dict[str, int]
     images: tuple[ImageFacts, ...] = ()
+    loader_confs: tuple[LoaderConf, ...] = ()

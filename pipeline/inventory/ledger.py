@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pipeline.formats.budgets import Budgets
-    from pipeline.formats.facts import BareImage, ElfFacts, FatbinFacts, Opaque
+    from pipeline.formats.facts import BareImage, ElfFacts, FatbinFacts, LoaderConf, Opaque
     from pipeline.formats.fatbin import ContainerReader
     from pipeline.model.paths import MemberPath
 
@@ -29,6 +29,7 @@ class Ledger:
     bare: list[BareImage] = field(default_factory=list)
     opaque: list[Opaque] = field(default_factory=list)
     damages: list[Damage] = field(default_factory=list)
+    loader_confs: list[LoaderConf] = field(default_factory=list)
     links: dict[str, str] = field(default_factory=dict)
     files: dict[str, int] = field(default_factory=dict)
 
@@ -58,6 +59,7 @@ class Ledger:
         self.fatbins += other.fatbins
         self.bare += other.bare
         self.opaque += other.opaque
+        self.loader_confs += other.loader_confs
         for damage in other.damages:
             self.damage(damage.path, damage.what)
         self.links |= other.links

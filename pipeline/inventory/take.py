@@ -103,4 +103,5 @@ def _inventory(ledger: Ledger, root: MemberPath, found: tuple[str, int], sha256:
         links=ledger.links,
         deep=ledger.deep,
         files=ledger.files,
+        loader_confs=tuple(ledger.loader_confs),
     )

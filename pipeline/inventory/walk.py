@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from pipeline.binary import BufferView, FormatError, View
 from pipeline.formats import ar, compression, elf, pkzip, tar
-from pipeline.formats.facts import EntryKind, Opaque
+from pipeline.formats.facts import EntryKind, LoaderConf, Opaque
+from pipeline.formats.loader_conf import is_loader_conf, read_loader_conf
 from pipeline.formats.pkzip_stream import ZipStream
 from pipeline.formats.recognize import HEAD, Kind, recognize
 from pipeline.formats.sieve import sift
@@ -73,6 +74,8 @@ class Walk:
         if kind in _IMAGES:
             self._image(kind, content, path)
             return kind.value
+        if kind is Kind.DATA and is_loader_conf(path.name):
+            self.ledger.loader_confs.append(LoaderConf(path, read_loader_conf(head)))
         size = content.size if isinstance(content, View) else content.drain()
         what = elf.foreign(head) if kind is Kind.FOREIGN_ELF else None
         self.ledger.opaque.append(Opaque(path, what or kind.value, size))
