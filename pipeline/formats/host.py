@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 from pipeline.binary import FormatError
 from pipeline.formats.elf import (
+    PF_X,
     PT_DYNAMIC,
     PT_INTERP,
+    PT_LOAD,
     SHT_DYNSYM,
     TYPE_EXECUTABLE,
     TYPE_OBJECT,
@@ -17,6 +19,7 @@ from pipeline.formats.elf import (
     ElfImage,
 )
 from pipeline.formats.facts import ElfFacts, SymbolNeed
+from pipeline.formats.properties import isa_level
 from pipeline.formats.strings import names_in
 
 if TYPE_CHECKING:
@@ -30,9 +33,12 @@ _TYPES = {TYPE_OBJECT: "object", TYPE_EXECUTABLE: "executable", TYPE_SHARED: "sh
 _NEEDED, _HASH, _STRTAB, _SYMTAB, _STRSZ = 1, 4, 5, 6, 10
 _SONAME, _RPATH, _RUNPATH = 14, 15, 29
 _VERSYM, _VERNEED, _VERNEEDNUM = 0x6FFFFFF0, 0x6FFFFFFE, 0x6FFFFFFF
+_VERDEF, _VERDEFNUM = 0x6FFFFFFC, 0x6FFFFFFD
+_FLAGS_1, _NODEFLIB = 0x6FFFFFFB, 0x800
 _SYMBOL_SIZE, _WEAK, _HIDDEN = 24, 2, 0x7FFF
 _DYNAMIC_ENTRY = struct.Struct("<QQ")
 _VERNEED_ROW, _VERNAUX_ROW = struct.Struct("<HHIII"), struct.Struct("<IHHII")
+_VERDEF_ROW = struct.Struct("<HHHHIII")
 
 
 @dataclass(slots=True)
@@ -77,6 +83,10 @@ def read_host(image: ElfImage, path: MemberPath, *, has_device_code: bool, budge
         dlopen_names=names.libraries,
         dlsym_names=names.entry_points,
         driver_exports=tuple(symbols.driver_exports()),
+        version_definitions=tuple(_version_definitions(image, dynamic, budgets)),
+        isa_level=isa_level(image),
+        code_size=sum(part.size for part in image.segments if part.kind == PT_LOAD and part.flags & PF_X),
+        no_default_folders=bool((dynamic.first(_FLAGS_1) or 0) & _NODEFLIB),
     )
 
 
@@ -135,6 +145,21 @@ def _version_needs(image: ElfImage, dynamic: _Dynamic, budgets: Budgets) -> Iter
             _, _, other, name, step = _VERNAUX_ROW.unpack(image.view.read(aux, _VERNAUX_ROW.size))
             yield _VersionNeed(dynamic.text(library), dynamic.text(name), other)
             aux += step
+        at += following
+
+
+def _version_definitions(image: ElfImage, dynamic: _Dynamic, budgets: Budgets) -> Iterator[str]:
+    """Walk the chain of DT_VERDEF; of each row only the first name, the others are what it inherits from."""
+    start, rows = dynamic.first(_VERDEF), dynamic.first(_VERDEFNUM) or 0
+    if start is None:
+        return
+    at = image.offset_of(start)
+    for _ in range(min(rows, budgets.version_needs)):
+        _, _, _, names, _, first, following = _VERDEF_ROW.unpack(image.view.read(at, _VERDEF_ROW.size))
+        if names:
+            yield dynamic.text(image.view.u32(at + first))
+        if following == 0:
+            return
         at += following
 
 
