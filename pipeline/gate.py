@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from pipeline.errors import ExitStatus
 from pipeline.evidence import scope_of
 from pipeline.model.finding import Status
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import date
 
+    from pipeline.errors import CubingateError
     from pipeline.model.artifact import Artifact
     from pipeline.model.evidence import Evidence
     from pipeline.model.lane import Lane, Waiver
@@ -48,11 +50,15 @@ class CheckStanding:
 
 @dataclass(frozen=True, slots=True)
 class LaneVerdict:
-    """Whether one lane may be published, check by check. ``artifact`` is ``None`` where nothing was built."""
+    """Whether one lane may be published, check by check. ``artifact`` is ``None`` where nothing was built.
+
+    ``trouble`` is the exit status of what kept the gate from judging at all, such as a damaged record.
+    """
 
     lane: Lane
     artifact: Artifact | None
     checks: tuple[CheckStanding, ...]
+    trouble: ExitStatus = ExitStatus.PASS
 
     @property
     def approved(self) -> bool:
@@ -99,6 +105,18 @@ def judge(
     else:
         checks = tuple(_stand(lane, check, artifact, evidence, today) for check in lane.required)
     return LaneVerdict(lane, artifact, checks)
+
+
+def refuse(lane: Lane, error: CubingateError) -> LaneVerdict:
+    """The verdict on a lane whose evidence could not be read: no, for every check, and why."""
+    checks = tuple(CheckStanding(check, Standing.FAILED, f"not judged: {error}") for check in lane.required)
+    return LaneVerdict(lane, None, checks, error.status)
+
+
+def status_of(verdicts: Sequence[LaneVerdict]) -> ExitStatus:
+    """The exit status of a gate over several lanes: the gravest wins."""
+    said = [ExitStatus.PASS if verdict.approved else ExitStatus.REFUSED for verdict in verdicts]
+    return ExitStatus.gravest([*said, *(verdict.trouble for verdict in verdicts)])
 
 
 def approve(verdict: LaneVerdict) -> Approved:

@@ -38,6 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> ExitStatus:
     """Judge the selected lanes and print the verdict."""
+    from pipeline.gate import status_of
     from pipeline.stages.gate import judge_lanes
 
     plan = planned(arguments)
@@ -47,7 +48,7 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     with open_street(arguments) as street:
         verdicts = judge_lanes(plan.lanes, street, {}, more_evidence=tuple(arguments.evidence))
     options.emit(arguments, _rendered(arguments, verdicts))
-    return ExitStatus.PASS if all(verdict.approved for verdict in verdicts) else ExitStatus.REFUSED
+    return status_of(verdicts)
 
 
 def gate_document(verdicts: Sequence[LaneVerdict]) -> str:

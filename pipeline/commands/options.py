@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import TYPE_CHECKING
 from pipeline.errors import InfrastructureError
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Mapping, Sequence
 
 
@@ -37,10 +37,16 @@ def add_state(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--state",
         metavar="DIR",
-        type=Path,
+        type=_folder,
         default=Path(".cubingate"),
         help="where bundles, logs and evidence are kept (default .cubingate)",
     )
+
+
+def _folder(text: str) -> Path:
+    if not text.strip():  # an unset variable would otherwise make the current folder ours, and `clean` empty it
+        raise argparse.ArgumentTypeError("a folder needs a name")
+    return Path(text)
 
 
 def add_format(parser: argparse.ArgumentParser, choices: Sequence[str] = ("text", "json")) -> None:

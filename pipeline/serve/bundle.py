@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import secrets
+import shutil
 import tempfile
 import threading
 import time
@@ -57,9 +59,8 @@ def smoke_bundle(
         root = unpack(bundle, into)
         settings = settings or default_settings(root)
         model = prepare_model(settings.model, cache)
-        launch = compose_launch(
-            settings, machine, bundle=root, model=model.path.resolve(), log=log, image=image, lane=lane
-        )
+        served = _under_own_name(model.path, Path(scratch))
+        launch = compose_launch(settings, machine, bundle=root, model=served, log=log, image=image, lane=lane)
         client.join()
         smoke = Smoke(engine, launch, settings, model.expected_token, named_in)
         smoke.run()
@@ -73,6 +74,18 @@ def smoke_bundle(
         checks=tuple(smoke.checks),
         seconds_after_ready=None if smoke.ready_at is None else time.monotonic() - smoke.ready_at,
     )
+
+
+def _under_own_name(model: Path, scratch: Path) -> Path:
+    """The model under a name that no other server of this machine has: an answer in that name is from ours."""
+    folder = scratch / "model"
+    folder.mkdir(mode=0o755)
+    own = folder / f"{model.stem}-{secrets.token_hex(4)}{model.suffix}"
+    try:
+        own.hardlink_to(model)
+    except OSError:  # another file system, or one without links
+        shutil.copyfile(model, own)
+    return own.resolve()
 
 
 def _load_client() -> None:

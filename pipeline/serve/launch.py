@@ -54,8 +54,9 @@ def compose_launch(
     if any("{launchers}" in word for word in command) and machine.engine != "process":
         raise UsageError("a launcher runs as a plain process", remedy="set smoke.contain to false for this lane")
     visible = machine.uuid or ""
+    program, *words = command
     return Launch(
-        command=tuple(word.replace("{launchers}", str(LAUNCHERS)) for word in command),
+        command=tuple(word.replace("{launchers}", str(LAUNCHERS)) for word in (_inside(program), *words)),
         bundle=bundle,
         model=model,
         log=log,
@@ -64,6 +65,11 @@ def compose_launch(
         gpus=(visible,) if visible else (),
         lane=lane,
     )
+
+
+def _inside(program: str) -> str:
+    """A bare name is the bundle's own program: the host's of that name, found on PATH, is not what is released."""
+    return program if "/" in program or "{" in program else f"{{bundle}}/{program}"
 
 
 def default_settings(bundle: Path) -> SmokeSettings:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline import evidence as records
-from pipeline.gate import LaneVerdict, judge
+from pipeline.errors import CorruptInput, InfrastructureError
+from pipeline.gate import LaneVerdict, judge, refuse
 from pipeline.stages.build import bundle_of
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ def judge_lanes(
 
 def _judge_lane(lane: Lane, street: Street, problem: str, more_evidence: Sequence[Path]) -> LaneVerdict:
     now, directories = street.clock(), [street.evidence, *more_evidence]
-    artifact = bundle_of(lane, street, more_evidence=more_evidence)
-    evidence = records.read(directories, artifact.sha256, now=now) if artifact else ()
+    try:
+        artifact = bundle_of(lane, street, more_evidence=more_evidence)
+        evidence = records.read(directories, artifact.sha256, now=now) if artifact else ()
+    except (CorruptInput, InfrastructureError) as error:
+        return refuse(lane, error)  # the other lanes have theirs
     return judge(lane, artifact, evidence, today=now.date(), why_no_artifact=problem)

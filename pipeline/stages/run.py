@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.errors import CubingateError, EngineUnavailable, ExitStatus, Interrupted, Terminated
+from pipeline.gate import status_of
 from pipeline.stages.audit import audit_lane
 from pipeline.stages.build import build_bundle, bundle_of
 from pipeline.stages.check import Check, ensure_evidence
@@ -47,8 +48,7 @@ class PlanRun:
     @property
     def status(self) -> ExitStatus:
         """The exit status of the whole run."""
-        gate = ExitStatus.PASS if all(verdict.approved for verdict in self.verdicts) else ExitStatus.REFUSED
-        return ExitStatus.gravest([gate, *(lane.status for lane in self.lanes)])
+        return ExitStatus.gravest([status_of(self.verdicts), *(lane.status for lane in self.lanes)])
 
 
 def run_plan(plan: Plan, street: Street, *, chosen: Sequence[str]) -> PlanRun:
@@ -61,17 +61,30 @@ def run_plan(plan: Plan, street: Street, *, chosen: Sequence[str]) -> PlanRun:
 def _run_lane(lane: Lane, street: Street, *, wanted: bool) -> LaneRun:
     try:
         artifact = build_bundle(lane, street) if wanted else bundle_of(lane, street)
-        if artifact is None:
-            return LaneRun(lane, None, ON_DEMAND, ExitStatus.PASS)
+    except (Interrupted, Terminated):
+        raise
+    except EngineUnavailable as error:
+        return _stopped(lane, street, error, "not built: no engine")
+    except CubingateError as error:
+        return _stopped(lane, street, error, f"not built: {error.message}")
+    if artifact is None:
+        return LaneRun(lane, None, ON_DEMAND, ExitStatus.PASS)
+    return _check_lane(lane, artifact, street)
+
+
+def _check_lane(lane: Lane, artifact: Artifact, street: Street) -> LaneRun:
+    """Every required check; records that cannot be read or written end this lane's run, not the others'."""
+    try:
         statuses = [
             ensure_evidence(lane, artifact, check, CHECKS[check.partition("@")[0]], street) for check in lane.required
         ]
     except (Interrupted, Terminated):
         raise
-    except EngineUnavailable as error:
-        street.talk.say(f"{lane.id}  not built: {error}", "red")
-        return LaneRun(lane, None, "not built: no engine", error.status)
     except CubingateError as error:
-        street.talk.say(f"{lane.id}  not built: {error}", "red")
-        return LaneRun(lane, None, f"not built: {error.message}", error.status)
+        return _stopped(lane, street, error, error.message)
     return LaneRun(lane, artifact, "", ExitStatus.gravest(statuses))
+
+
+def _stopped(lane: Lane, street: Street, error: CubingateError, problem: str) -> LaneRun:
+    street.talk.say(f"{lane.id}  {error}", "red")
+    return LaneRun(lane, None, problem, error.status)

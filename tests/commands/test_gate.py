@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import tarfile
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from tests.e2e.street import write_matrix
+from tests.fixture_server.builder import static_cpu_server
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,4 +34,36 @@ def test_a_bundle_whose_records_came_from_elsewhere_is_judged_by_them(tmp_path: 
     record.parent.symlink_to("audit")
     done = street.cubingate("gate", "--evidence", "elsewhere")
     assert done.returncode == 4, done.stdout
-    assert "cannot read evidence" in done.stderr
+    assert "cannot read evidence" in done.stdout
+
+
+def test_a_damaged_record_refuses_its_own_lane_only(tmp_path: Path) -> None:
+    lanes = [{"id": name, "bundle": {"name": name, "version": "1"}} for name in ("one", "two")]
+    sources = {"other": _another_bundle(tmp_path)}
+    lanes[1]["source"] = "other"
+    street = write_matrix(tmp_path, lanes, sources=sources)
+    assert street.cubingate("run").returncode == 0
+    digest = street.verdicts()["two"]["sha256"]
+    (record,) = (tmp_path / ".cubingate" / "evidence" / digest / "audit").glob("*.json")
+    record.write_text("{")
+    done = street.cubingate("gate", "--format", "json")
+    assert done.returncode == 5
+    rows = {row["id"]: row for row in json.loads(done.stdout)["lanes"]}
+    assert rows["one"]["verdict"] == "approved"
+    assert rows["two"]["verdict"] == "refused"
+    assert "not judged: evidence is not JSON" in rows["two"]["reasons"]["audit"]
+    assert street.cubingate("run").returncode == 5
+
+
+def _another_bundle(folder: Path) -> dict[str, str]:
+    """The fixture server packed once more, under another digest."""
+    bundle = folder / "other.tar.gz"
+    with tarfile.open(bundle, "w:gz") as tar:
+        tar.add(static_cpu_server(), "other/bin/llama-server")
+    return {"file": bundle.name, "sha256": sha256(bundle.read_bytes()).hexdigest()}
+
+
+def test_a_state_folder_without_a_name_is_status_2(tmp_path: Path) -> None:
+    street = write_matrix(tmp_path, [{"id": "one"}])
+    assert street.cubingate("clean", "--state", "").returncode == 2
+    assert (tmp_path / "matrix.yaml").exists()

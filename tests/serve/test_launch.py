@@ -85,3 +85,9 @@ def lay(folder: Path, files: list[str]) -> None:
     for name in files:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).touch()
+
+
+def test_a_bare_program_is_the_bundle_s_own_never_the_host_s() -> None:
+    bare = composed(replace(SETTINGS, command=("llama-server", "-m", "{model}"), device_arguments={}), "process")
+    assert bare.command[0] == "{bundle}/llama-server"
+    assert composed(SETTINGS, "process").command[0] == "{bundle}/server"
