@@ -6,9 +6,31 @@ from typing import TYPE_CHECKING
 
 from pipeline.model.arch import ArchKind, Gpu, TargetArch
 from pipeline.model.image import Codec
-from pipeline.model.versions import DriverVersion, PtxVersion, ToolkitVersion
+from pipeline.model.versions import (
+    DottedVersion,
+    DriverVersion,
+    GlibcVersion,
+    GlibcxxVersion,
+    PtxVersion,
+    ToolkitVersion,
+)
 from pipeline.policy.policy import Policy
-from pipeline.policy.rows import Branch, CompatRow, CompatStatus, CompressionRow, CudaError, GpuRow, KindRow, ToolkitRow
+from pipeline.policy.rows import (
+    BoardRow,
+    Branch,
+    CompatBoards,
+    CompatRow,
+    CompatStatus,
+    CompressionRow,
+    CudaError,
+    CudaSoname,
+    GpuRow,
+    HostLibrary,
+    KindRow,
+    Provider,
+    RuntimeRow,
+    ToolkitRow,
+)
 from pipeline.policy.tables import FOLDER, NAMES, read_table
 from pipeline.policy.unknown import InconsistentTables, OutsidePolicy
 from pipeline.policy.validate import validate
@@ -47,6 +69,16 @@ def _build(tables: dict[str, list[Row]]) -> Policy:
         errors=tuple(_error(row) for row in tables["errors"]),
         ptx_minimum={row["arch"]: PtxVersion(row["ptx"]) for row in tables["ptx_minimum"]},
         symbols=_symbols(tables["libcuda_symbols"]),
+        boards=tuple(
+            BoardRow(row["name"], row["pattern"], row["brand"], CompatBoards(row["compat"])) for row in tables["boards"]
+        ),
+        host_libraries={row["soname"]: _host_library(row) for row in tables["host_libraries"]},
+        runtimes=tuple(_runtime(row) for row in tables["libstdcxx"]),
+        manylinux=tuple(_runtime(row) for row in tables["manylinux"]),
+        cuda_sonames={
+            row["soname"]: CudaSoname(row["soname"], int(row["cuda"]), row["needs_driver"] == "yes")
+            for row in tables["cuda_sonames"]
+        },
     )
 
 
@@ -103,6 +135,19 @@ def _compression(row: Row) -> CompressionRow:
 
 def _compat(row: Row) -> CompatRow:
     return CompatRow(ToolkitVersion(row["package"].replace("-", ".")), int(row["branch"]), CompatStatus(row["status"]))
+
+
+def _host_library(row: Row) -> HostLibrary:
+    return HostLibrary(row["soname"], Provider(row["provider"]), row["minimal"] == "yes")
+
+
+def _runtime(row: Row) -> RuntimeRow:
+    return RuntimeRow(
+        glibcxx=GlibcxxVersion(row["glibcxx"]),
+        cxxabi=DottedVersion(row["cxxabi"]),
+        libgcc=DottedVersion(row["libgcc"]),
+        glibc=GlibcVersion(row["glibc"]) if "glibc" in row else None,
+    )
 
 
 def _error(row: Row) -> CudaError:

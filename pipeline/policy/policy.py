@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,8 +16,20 @@ from pipeline.policy.rows import CompatStatus
 
 if TYPE_CHECKING:
     from pipeline.model.arch import Gpu, TargetArch
-    from pipeline.model.versions import PtxVersion
-    from pipeline.policy.rows import Branch, CompatRow, CompressionRow, CudaError, GpuRow, KindRow, ToolkitRow
+    from pipeline.model.versions import GlibcVersion, GlibcxxVersion, PtxVersion
+    from pipeline.policy.rows import (
+        BoardRow,
+        Branch,
+        CompatRow,
+        CompressionRow,
+        CudaError,
+        CudaSoname,
+        GpuRow,
+        HostLibrary,
+        KindRow,
+        RuntimeRow,
+        ToolkitRow,
+    )
 
 _FORM = "write SM@DRIVER, such as 80@535.288.01 or 90@580"
 _KIND_WORDS = {EntryKind.PTX: "ptx", EntryKind.CUBIN: "cubin"}
@@ -37,6 +50,11 @@ class Policy:
     errors: tuple[CudaError, ...]
     ptx_minimum: dict[str, PtxVersion]
     symbols: dict[str, ToolkitVersion | None]
+    boards: tuple[BoardRow, ...]
+    host_libraries: dict[str, HostLibrary]
+    runtimes: tuple[RuntimeRow, ...]
+    manylinux: tuple[RuntimeRow, ...]
+    cuda_sonames: dict[str, CudaSoname]
 
     # drivers
 
@@ -129,6 +147,30 @@ class Policy:
         if found is None:
             raise unknown.UnknownArch(f"{arch} is not in the policy tables of {self.date}")
         return found
+
+    def board(self, name: str) -> BoardRow | None:
+        """The kind of board that is sold under this name (``H100 NVL``, ``RTX 4090``); ``None``: not listed."""
+        return next((row for row in self.boards if re.fullmatch(row.pattern, name.strip())), None)
+
+    def boards_of(self, number: int) -> tuple[BoardRow | None, ...]:
+        """The kinds of boards with that SM, as far as the tables list products; ``UnknownGpu``."""
+        return tuple(self.board(product) for product in self.gpu_row(number).products)
+
+    # hosts
+
+    def runtime_of(self, glibcxx: GlibcxxVersion) -> RuntimeRow:
+        """What the GCC release that offers this libstdc++ version offers besides; ``UnknownRuntime``."""
+        place = bisect_right(self.runtimes, glibcxx, key=lambda row: row.glibcxx)
+        if place == 0 or glibcxx > self.runtimes[-1].glibcxx:
+            raise unknown.UnknownRuntime(f"GLIBCXX {glibcxx} is not in the policy tables of {self.date}")
+        return self.runtimes[place - 1]
+
+    def manylinux_of(self, glibc: GlibcVersion) -> RuntimeRow:
+        """The newest manylinux policy whose hosts may have this glibc; ``UnknownRuntime`` where it is older than all."""
+        fitting = [row for row in self.manylinux if row.glibc is not None and row.glibc <= glibc]
+        if not fitting:
+            raise unknown.UnknownRuntime(f"glibc {glibc} is older than the policy tables of {self.date}")
+        return fitting[-1]
 
     # toolkits and containers
 

@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pipeline.model.arch import Gpu, TargetArch
     from pipeline.model.image import Codec
-    from pipeline.model.versions import DriverVersion, PtxVersion, ToolkitVersion
+    from pipeline.model.versions import (
+        DottedVersion,
+        DriverVersion,
+        GlibcVersion,
+        GlibcxxVersion,
+        PtxVersion,
+        ToolkitVersion,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +122,59 @@ class CompatRow:
     package: ToolkitVersion
     branch: int
     status: CompatStatus
+
+
+class CompatBoards(StrEnum):
+    """Which boards of a kind forward compatibility serves."""
+
+    YES = "yes"
+    NO = "no"
+    SOME = "some"
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """A kind of board by the names it is sold under (a regular expression), and what NVML calls its brand."""
+
+    name: str
+    pattern: str
+    brand: str
+    compat: CompatBoards
+
+
+class Provider(StrEnum):
+    """Who brings a library to every host of the field."""
+
+    BASE = "base"
+    DRIVER = "driver"
+
+
+@dataclass(frozen=True, slots=True)
+class HostLibrary:
+    """A library that hosts bring. ``minimal`` is false where minimal images lack it although manylinux allows it."""
+
+    soname: str
+    provider: Provider
+    minimal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeRow:
+    """The newest symbol versions of GCC's runtime libraries, of one release of GCC or of one manylinux policy.
+
+    ``glibc`` is ``None`` for a release of GCC.
+    """
+
+    glibcxx: GlibcxxVersion
+    cxxabi: DottedVersion
+    libgcc: DottedVersion
+    glibc: GlibcVersion | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CudaSoname:
+    """A CUDA library whose SONAME tells its CUDA major; ``needs_driver`` is false for compilers and profilers."""
+
+    soname: str
+    major: int
+    needs_driver: bool

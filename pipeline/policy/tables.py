@@ -19,6 +19,11 @@ NAMES = (
     "entry_kinds",
     "libcuda_symbols",
     "forward_compatibility",
+    "boards",
+    "host_libraries",
+    "libstdcxx",
+    "manylinux",
+    "cuda_sonames",
     "errors",
     "sources",
 )

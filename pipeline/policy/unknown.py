@@ -47,6 +47,10 @@ class UnknownCudaError(OutsidePolicy):
     """A CUDA error that the tables do not list."""
 
 
+class UnknownRuntime(OutsidePolicy):
+    """A version of the C or C++ runtime library that the tables do not list."""
+
+
 class InconsistentTables(OutsidePolicy):
     """The policy tables contradict themselves: a defect of this package or of an edited table."""
 

@@ -27,6 +27,7 @@ def validate(policy: Policy, tables: dict[str, list[dict[str, str]]]) -> None:
     _check_gpus(policy)
     _check_containers(policy)
     _check_symbols(policy)
+    _check_hosts(policy)
 
 
 def _refuse(what: str) -> None:
@@ -101,6 +102,18 @@ def _check_containers(policy: Policy) -> None:
                     policy.codec_of(row.version, mode, kind)
                 except OutsidePolicy as error:
                     _refuse(error.message)
+
+
+def _check_hosts(policy: Policy) -> None:
+    _rising("GLIBCXX version", policy.runtimes, lambda row: row.glibcxx)
+    _rising("glibc of a manylinux policy", policy.manylinux, lambda row: row.glibc)
+    for rows in (policy.runtimes, policy.manylinux):
+        for what in ("glibcxx", "cxxabi", "libgcc"):
+            _rising(what, rows, lambda row, what=what: getattr(row, what), strictly=False)  # type: ignore[misc]
+    for number in (row.gpu.number for row in policy.gpus if not row.gpu.tegra):
+        policy.boards_of(number)
+    for soname in policy.cuda_sonames.values():
+        policy.cubin_floor(soname.major)
 
 
 def _check_symbols(policy: Policy) -> None:
