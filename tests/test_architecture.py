@@ -55,6 +55,7 @@ STAYS_IN: dict[str, set[str]] = {
     "rich": {"report", "commands"},
     "zstandard": {"formats", "inventory", "serve"},
     "lz4": {"formats"},
+    "multi_demangle": {"formats"},
     "isal": {"formats", "inventory"},
 }
 # Door → the rooms that may use it.
