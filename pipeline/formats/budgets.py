@@ -14,7 +14,8 @@ class Budgets:
     ``buffered`` is the largest streamed member held in memory whole; ``kept`` what one pass over a larger one
     may keep. ``expansion`` bounds decompressed against compressed bytes once ``expansion_free`` bytes are out.
     ``entries`` and ``containers`` are per container and per section, ``all_entries`` per artifact, attempts
-    counted. ``examined`` is the size up to which a cubin is looked into even when the run is not deep.
+    counted; ``kernels`` and ``kernel_names`` (bytes) are per artifact. ``examined`` is the size up to which a cubin is
+    looked into even when the run is not deep.
     """
 
     nesting: int = 8
@@ -31,6 +32,8 @@ class Budgets:
     all_entries: int = 1_000_000
     flaws: int = 100
     symbols: int = 8_000_000
+    kernels: int = 4_000_000
+    kernel_names: int = 128 * MIB
     version_needs: int = 65_536
     name: int = 64 * KIB
     examined: int = 4 * KIB

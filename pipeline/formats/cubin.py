@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.binary import FormatError, ShortRead
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from pipeline.binary import View
     from pipeline.formats.budgets import Budgets
+    from pipeline.formats.elf import Section
 
 # (OS ABI, ABI version) as written by ptxas 11.8 to 13.5; other pairs are newer than this reader.
 ABI_7, ABI_8 = (0x33, 7), (0x41, 8)
@@ -23,6 +25,7 @@ _COMPAT_ACCELERATED = 0x09
 _CUDA_API_VERSION = 0x37
 _NOTE_CUINFO = 1000
 _FUNCTION, _ENTRY = 2, 0x10
+_SIZED = 4
 _SYMBOL = struct.Struct("<IBBHQQ")
 
 
@@ -44,7 +47,11 @@ def header_facts(header: ElfHeader) -> CubinFacts:
 
 def read_cubin(view: View, budgets: Budgets) -> CubinFacts:
     """Facts of a whole cubin; ``FormatError`` where it is damaged."""
-    image = read_elf(view, budgets)
+    return cubin_facts(read_elf(view, budgets))
+
+
+def cubin_facts(image: ElfImage) -> CubinFacts:
+    """Facts of a cubin whose skeleton is read already; ``FormatError`` where it is damaged."""
     facts = header_facts(image.header)
     toolkit = facts.toolkit if facts.toolkit is not None else _toolkit(image)
     return CubinFacts(
@@ -53,7 +60,7 @@ def read_cubin(view: View, budgets: Budgets) -> CubinFacts:
         abi=facts.abi,
         e_flags=facts.e_flags,
         toolkit=toolkit,
-        kernels=sum(1 for _ in _kernels(image)),
+        kernels=sum(1 for _ in entry_symbols(image)),
         relocatable=facts.relocatable,
     )
 
@@ -101,25 +108,42 @@ def _toolkit(image: ElfImage) -> int | None:
 
 def _attributes(data: bytes) -> Iterator[tuple[int, int]]:
     """Pairs of attribute and value; a sized one (format 4) yields its first word, 0 when it has none."""
+    for attribute, payload in attributes(data):
+        yield attribute, int.from_bytes(payload[:4], "little")
+
+
+def attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Attributes of an ``.nv.info`` section with their payloads: two bytes, or as many as a sized one (format 4) says.
+
+    ``ShortRead`` where one reaches past the section.
+    """
     at = 0
     while at + 4 <= len(data):
-        form, attribute, value = struct.unpack_from("<BBH", data, at)
+        form, attribute, size = struct.unpack_from("<BBH", data, at)
         at += 4
-        if form == 4:
-            size, value = value, 0
-            if at + size > len(data):
-                raise ShortRead("an attribute reaches past its section")
-            if size >= 4:
-                value = struct.unpack_from("<I", data, at)[0]
-            at += size
-        yield attribute, value
+        if form != _SIZED:
+            yield attribute, data[at - 2 : at]
+            continue
+        if at + size > len(data):
+            raise ShortRead("an attribute reaches past its section")
+        yield attribute, data[at : at + size]
+        at += size
 
 
-def _kernels(image: ElfImage) -> Iterator[int]:
-    """Indices of the symbols that are entry functions."""
+@dataclass(frozen=True, slots=True)
+class EntrySymbol:
+    """An entry function: its number in the symbol table ``table``, and where its name starts in the strings."""
+
+    index: int
+    name_at: int
+    table: Section
+
+
+def entry_symbols(image: ElfImage) -> Iterator[EntrySymbol]:
+    """The symbols that are entry functions."""
     for section in image.sections:
         if section.kind == SHT_SYMTAB:
             table = image.view.read(section.offset, section.size - section.size % _SYMBOL.size)
-            for index, (_, info, other, *_rest) in enumerate(_SYMBOL.iter_unpack(table)):
+            for index, (name_at, info, other, *_rest) in enumerate(_SYMBOL.iter_unpack(table)):
                 if info & 0xF == _FUNCTION and other & _ENTRY:
-                    yield index
+                    yield EntrySymbol(index, name_at, section)

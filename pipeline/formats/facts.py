@@ -23,6 +23,7 @@ __all__ = [
     "FatbinFacts",
     "ImageFacts",
     "Inventory",
+    "KernelFacts",
     "LoaderConf",
     "Opaque",
     "SymbolNeed",
@@ -47,6 +48,21 @@ class CubinFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class KernelFacts:
+    """An entry function by its symbol's name, as mangled.
+
+    ``registers`` per thread and ``static_shared`` bytes per block (with the 1 KiB that cubins for SM 9.0 and later
+    reserve) are those of machine code, ``None`` for PTX or where not noted. ``threads`` is the largest block that the
+    kernel was compiled for (``__launch_bounds__``), ``None`` where the source does not say.
+    """
+
+    name: str
+    registers: int | None = None
+    static_shared: int | None = None
+    threads: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class EntryFacts:
     """One fatbin entry, from its header, which is never compressed.
 
@@ -55,7 +71,8 @@ class EntryFacts:
     field as it stands (1.7/1.8 for cubins). ``offset`` is the header's, from the start of the member.
     ``nested`` are the members of a concatenated container; their ``offset`` and ``payload_size`` are the
     image's inside the decompressed payload. ``cubin`` is set where the payload was looked into;
-    ``payload_error`` says what was wrong with it under a deep run.
+    ``payload_error`` says what was wrong with it under a deep run. ``kernels`` are the entry functions, sorted by
+    name, where the run asked for them; ``None`` where the payload was not read for them.
     """
 
     index: int
@@ -74,6 +91,7 @@ class EntryFacts:
     nested: tuple[EntryFacts, ...] = ()
     cubin: CubinFacts | None = None
     payload_error: str | None = None
+    kernels: tuple[KernelFacts, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +220,7 @@ class Inventory:
     ``members`` counts regular files, those in inner archives included. ``files`` maps each printed member
     path to its size in bytes, ``links`` each printed link path to its target as written. ``format`` is
     ``elf``, ``fatbin``, ``cubin``, ``ptx``, ``ar``, ``deb``, ``tar``, ``tar.gz``, ``zip``, ``whl``,
-    ``directory`` … or ``data`` for what has no name here.
+    ``directory`` … or ``data`` for what has no name here. ``kernels`` says whether kernels were asked for.
     """
 
     root: str
@@ -218,5 +236,6 @@ class Inventory:
     links: dict[str, str]
     deep: bool
     files: dict[str, int]
+    kernels: bool = False
     images: tuple[ImageFacts, ...] = ()
     loader_confs: tuple[LoaderConf, ...] = ()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from pipeline.binary import FormatError
-from pipeline.formats.facts import Codec, CubinFacts, EntryFacts, EntryKind
+from pipeline.formats.facts import Codec, EntryFacts, EntryKind
 from pipeline.model.arch import ArchKind, ArchSuffix, TargetArch
 from pipeline.model.versions import PtxVersion
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pipeline.binary import View
     from pipeline.formats.budgets import Budgets
+    from pipeline.formats.facts import CubinFacts, KernelFacts
 
 MAGIC = b"\x50\xed\x55\xba"
 ENTRY_VERSION = 0x0101
@@ -47,10 +48,21 @@ class ContainerHeader:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What a look at an entry's payload gave."""
+    """What a look at an entry's payload gave; ``nested`` for each image of a concatenated container."""
 
     cubin: CubinFacts | None = None
     error: str | None = None
+    kernels: tuple[KernelFacts, ...] | None = None
+    nested: tuple[Payload, ...] = ()
+
+    def on(self, entry: EntryFacts) -> EntryFacts:
+        """The entry with what was seen in its payload."""
+        if self is NOTHING:
+            return entry
+        nested = entry.nested
+        if self.nested:
+            nested = tuple(found.on(image) for found, image in zip(self.nested, entry.nested, strict=True))
+        return replace(entry, cubin=self.cubin, payload_error=self.error, kernels=self.kernels, nested=nested)
 
 
 NOTHING = Payload()
@@ -145,8 +157,7 @@ class ContainerReader:
             if index >= self.budgets.entries:
                 raise FormatError(f"more than {self.budgets.entries} entries in one container")
             entry = read_entry(view, at, end, index, self.names)
-            found = self.inspect(view, entry)
-            yield replace(entry, cubin=found.cubin, payload_error=found.error) if found is not NOTHING else entry
+            yield self.inspect(view, entry).on(entry)
             at += entry.header_size + entry.payload_size
             index += 1
 

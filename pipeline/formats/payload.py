@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 from pipeline.binary import BufferView, FormatError
 from pipeline.formats import elf
-from pipeline.formats.cubin import header_facts, read_cubin
+from pipeline.formats.cubin import cubin_facts, header_facts
 from pipeline.formats.facts import Codec, EntryFacts, EntryKind
 from pipeline.formats.fatbin import FLAG_SCRAMBLED, NOTHING, Payload
+from pipeline.formats.kernels import cubin_kernels, ptx_kernels
 from pipeline.formats.lz4_prefix import lz4_prefix
 from pipeline.formats.ptx import check_packed_ptx
 
 if TYPE_CHECKING:
     from pipeline.binary import View
     from pipeline.formats.budgets import Budgets
+    from pipeline.formats.kernels import KernelNames
 
 CODE_OF_ABI_7 = (1, 7)
 PACKED_HEAD = 128
@@ -69,9 +71,10 @@ def _packed_header(head: bytes) -> Payload:
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The inspection of a deep run: every payload is unpacked and read."""
+    """The inspection of a deep run: every payload is unpacked and read; ``names`` ask for its kernels as well."""
 
     budgets: Budgets
+    names: KernelNames | None = None
 
     def appetite(self, entry: EntryFacts) -> int:
         """Everything, up to the limit."""
@@ -79,32 +82,35 @@ class Examination:
 
     def __call__(self, view: View, entry: EntryFacts) -> Payload:
         """Report the payload's facts, or what is wrong with it."""
-        return examine(view, entry, self.budgets)
+        return examine(view, entry, self.budgets, self.names)
 
 
-def examine(view: View, entry: EntryFacts, budgets: Budgets) -> Payload:
+def examine(view: View, entry: EntryFacts, budgets: Budgets, names: KernelNames | None = None) -> Payload:
     """Unpack and read one payload; scrambled LTO-IR cannot be unpacked and is left alone."""
     if entry.flags & FLAG_SCRAMBLED:
         return NOTHING
     try:
         content = unpack(view, entry, budgets)
-        if entry.kind == EntryKind.CUBIN:
-            return Payload(cubin=read_cubin(BufferView(content), budgets))
-        if entry.kind == EntryKind.PTX:
-            check_packed_ptx(content)
-        for image in entry.nested:
-            _examine_nested(BufferView(content), image, budgets)
+        if not entry.nested:
+            return read_image(BufferView(content), entry.kind, budgets, names)
+        whole = BufferView(content)
+        parts = ((whole.window(image.offset, image.payload_size), image.kind) for image in entry.nested)
+        found = tuple(read_image(part, kind, budgets, names) for part, kind in parts)
+        return Payload(nested=found) if names is not None else NOTHING
     except FormatError as error:
         return Payload(error=error.message)
+
+
+def read_image(content: View, kind: int, budgets: Budgets, names: KernelNames | None) -> Payload:
+    """Read one unpacked image; ``FormatError`` where it is not what its header says."""
+    if kind == EntryKind.CUBIN:
+        image = elf.read_elf(content, budgets)
+        return Payload(cubin_facts(image), kernels=None if names is None else cubin_kernels(image, names))
+    if kind == EntryKind.PTX:
+        text = content.head(content.size)
+        check_packed_ptx(text)
+        return NOTHING if names is None else Payload(kernels=ptx_kernels(text, names))
     return NOTHING
-
-
-def _examine_nested(content: View, image: EntryFacts, budgets: Budgets) -> None:
-    part = content.window(image.offset, image.payload_size)
-    if image.kind == EntryKind.CUBIN:
-        read_cubin(part, budgets)
-    elif image.kind == EntryKind.PTX:
-        check_packed_ptx(part.head(part.size))
 
 
 def unpack(view: View, entry: EntryFacts, budgets: Budgets) -> bytes:

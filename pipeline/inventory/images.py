@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.formats import device
-from pipeline.formats.cubin import read_cubin
+from pipeline.formats.cubin import cubin_facts
 from pipeline.formats.elf import read_elf
-from pipeline.formats.facts import BareImage, Codec, CubinFacts, EntryFacts, EntryKind, FatbinFacts
+from pipeline.formats.facts import BareImage, Codec, CubinFacts, EntryFacts, EntryKind, FatbinFacts, KernelFacts
 from pipeline.formats.host import read_host
+from pipeline.formats.kernels import cubin_kernels, ptx_kernels
 from pipeline.formats.ptx import PtxFacts, read_ptx
 from pipeline.formats.stream import Stream
 from pipeline.model.arch import ArchSuffix
@@ -73,15 +74,20 @@ def _facts(item: Container, place: MemberPath, index: int, wrapper: int | None) 
 
 def visit_cubin(view: View, path: MemberPath, ledger: Ledger) -> None:
     """Note a cubin file."""
-    facts = read_cubin(view, ledger.budgets)
-    ledger.bare.append(BareImage(path, _bare(EntryKind.CUBIN, facts.arch, view.size, facts)))
+    image = read_elf(view, ledger.budgets)
+    facts = cubin_facts(image)
+    kernels = None if ledger.names is None else cubin_kernels(image, ledger.names)
+    ledger.bare.append(BareImage(path, _bare(EntryKind.CUBIN, facts.arch, view.size, facts, kernels)))
 
 
 def visit_ptx(content: View | Stream, path: MemberPath, ledger: Ledger) -> None:
-    """Note a PTX file."""
-    head = content.peek(_PTX_DIRECTIVES) if isinstance(content, Stream) else content.head(_PTX_DIRECTIVES)
+    """Note a PTX file; kernels are listed where the text can be held."""
+    limit = _PTX_DIRECTIVES if ledger.names is None else ledger.budgets.buffered
+    head = content.peek(limit) if isinstance(content, Stream) else content.head(limit)
     facts = read_ptx(head)
-    ledger.bare.append(BareImage(path, _bare(EntryKind.PTX, facts.target, _size(content), facts)))
+    size = _size(content)
+    kernels = None if ledger.names is None or size > len(head) else ptx_kernels(head, ledger.names)
+    ledger.bare.append(BareImage(path, _bare(EntryKind.PTX, facts.target, size, facts, kernels)))
 
 
 def visit_unlinked(kind: EntryKind, content: View | Stream, path: MemberPath, ledger: Ledger) -> None:
@@ -93,7 +99,13 @@ def _size(content: View | Stream) -> int:
     return content.drain() if isinstance(content, Stream) else content.size
 
 
-def _bare(kind: EntryKind, arch: TargetArch | None, size: int, facts: CubinFacts | PtxFacts | None) -> EntryFacts:
+def _bare(
+    kind: EntryKind,
+    arch: TargetArch | None,
+    size: int,
+    facts: CubinFacts | PtxFacts | None,
+    kernels: tuple[KernelFacts, ...] | None = None,
+) -> EntryFacts:
     """A bare image in the form of an entry: no header, not compressed."""
     cubin = facts if isinstance(facts, CubinFacts) else None
     ptx = facts.version if isinstance(facts, PtxFacts) else None
@@ -113,4 +125,5 @@ def _bare(kind: EntryKind, arch: TargetArch | None, size: int, facts: CubinFacts
         uncompressed_size=0,
         identifier="",
         cubin=cubin,
+        kernels=kernels,
     )

@@ -13,16 +13,21 @@ if TYPE_CHECKING:
     from pipeline.formats.budgets import Budgets
     from pipeline.formats.facts import BareImage, ElfFacts, FatbinFacts, LoaderConf, Opaque
     from pipeline.formats.fatbin import ContainerReader
+    from pipeline.formats.kernels import KernelNames
     from pipeline.model.paths import MemberPath
 
 
 @dataclass(slots=True)
 class Ledger:
-    """Lists that grow while an artifact is walked, and the means the walk needs everywhere."""
+    """Lists that grow while an artifact is walked, and the means the walk needs everywhere.
+
+    ``names`` are the kernels met so far, ``None`` where the run does not ask for them.
+    """
 
     budgets: Budgets
     reader: ContainerReader
     deep: bool
+    names: KernelNames | None = None
     members: int = 0
     elves: list[ElfFacts] = field(default_factory=list)
     fatbins: list[FatbinFacts] = field(default_factory=list)
@@ -50,7 +55,7 @@ class Ledger:
 
     def beside(self) -> Ledger:
         """An empty ledger for another thread, to be absorbed when it is done."""
-        return Ledger(self.budgets, self.reader, self.deep)
+        return Ledger(self.budgets, self.reader, self.deep, self.names)
 
     def absorb(self, other: Ledger) -> None:
         """Take over what another ledger holds."""

@@ -10,6 +10,7 @@ from pipeline.errors import UsageError
 from pipeline.formats.budgets import STANDARD, Budgets
 from pipeline.formats.facts import Inventory, Opaque
 from pipeline.formats.fatbin import ContainerReader, EntryNames
+from pipeline.formats.kernels import KernelNames
 from pipeline.formats.payload import Examination, Glance
 from pipeline.inventory.digest import digest_of
 from pipeline.inventory.ledger import Ledger
@@ -30,20 +31,24 @@ def take_inventory(
     path: Path,
     *,
     deep: bool = False,
+    kernels: bool = False,
     progress: Progress | None = None,
     sha256: str | None = None,
     budgets: Budgets = STANDARD,
 ) -> Inventory:
     """Read the facts of everything in ``path``; nothing is written, nothing is extracted.
 
-    ``deep`` unpacks every payload too. ``progress`` is called with bytes done and bytes in all. The digest is taken in
-    other threads meanwhile, unless ``sha256`` gives one that is known. What is corrupt or hostile is in ``damage``;
-    ``UsageError`` when there is no such path, ``InfrastructureError`` when it cannot be read.
+    ``deep`` unpacks every payload too, ``kernels`` also lists their entry functions. ``progress`` is called with bytes
+    done and bytes in all. The digest is taken in other threads meanwhile, unless ``sha256`` gives one that is known.
+    What is corrupt or hostile is in ``damage``; ``UsageError`` when there is no such path, ``InfrastructureError`` when
+    it cannot be read.
     """
     if not path.exists():
         raise UsageError(f"{path} does not exist")
-    inspect = Examination(budgets) if deep else Glance(budgets)
-    ledger = Ledger(budgets, ContainerReader(EntryNames(budgets.all_entries), inspect, budgets), deep)
+    names = KernelNames(budgets) if kernels else None
+    inspect = Examination(budgets, names) if deep or kernels else Glance(budgets)
+    reader = ContainerReader(EntryNames(budgets.all_entries), inspect, budgets)
+    ledger = Ledger(budgets, reader, deep or kernels, names)
     root = MemberPath((str(path),))
     walk = partial(_walk_tree if path.is_dir() else _walk_file, path, root, ledger, progress or _silent)
     if sha256 is not None:
@@ -104,4 +109,5 @@ def _inventory(ledger: Ledger, root: MemberPath, found: tuple[str, int], sha256:
         deep=ledger.deep,
         files=ledger.files,
         loader_confs=tuple(ledger.loader_confs),
+        kernels=ledger.names is not None,
     )
