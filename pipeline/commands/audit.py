@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import argparse
 
     from pipeline.audit import AuditReport
-    from pipeline.rules.declaration import Declaration
+    from pipeline.rules.declaration import Declaration, HostFloor
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +35,6 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     """Audit and print; the status is the contract's."""
     from pipeline.audit import run_audit
     from pipeline.policy import load_policy
-    from pipeline.rules.declaration import HostFloor
 
     policy = load_policy()
     targets = list({text: policy.parse_target(text) for text in arguments.target}.values())
@@ -44,7 +43,7 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
         targets,
         policy,
         declaration=_declaration(arguments),
-        host=HostFloor.parse(arguments.host) if arguments.host else None,
+        host=_host(arguments),
         deep=arguments.deep,
         workers=os.cpu_count() or 1,
     )
@@ -53,6 +52,14 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
         names = ", ".join(str(path) for path in arguments.path)
         raise NothingExamined(f"{names}: neither ELF nor device code", remedy="name the bundle or the library itself")
     return report.status
+
+
+def _host(arguments: argparse.Namespace) -> HostFloor | None:
+    if not arguments.host:
+        return None
+    from pipeline.rules.declaration import HostFloor
+
+    return HostFloor.parse(arguments.host)
 
 
 def _written(arguments: argparse.Namespace, report: AuditReport) -> str:

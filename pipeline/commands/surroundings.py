@@ -36,7 +36,7 @@ def planned(arguments: argparse.Namespace) -> Plan:
 @contextmanager
 def open_street(arguments: argparse.Namespace) -> Iterator[Street]:
     """The street of this machine; its engine is closed when the block ends."""
-    from pipeline.commands.build import settings_for
+    from pipeline.commands.build_settings import settings_for
     from pipeline.machine import installed_gpus
     from pipeline.report.progress import Talk
     from pipeline.stages.street import Engines, Street

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pipeline.build.builder import build_lane
-from pipeline.commands.build import settings_for
+from pipeline.commands.build_settings import settings_for
 from pipeline.commands.options import environment
 from pipeline.model.arch import ArchKind, TargetArch
 from pipeline.model.lane import BuildRecipe, CompressionMode, ToolkitOrigin

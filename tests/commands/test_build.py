@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.cli import run
-from pipeline.commands.build import settings_for
+from pipeline.commands.build_settings import settings_for
 from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
