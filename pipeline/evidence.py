@@ -46,7 +46,8 @@ def scope_of(lane: Lane, check: str) -> str:
     elif kind == "load":
         promise = (lane.smoke, lane.base_image, *_overrides(lane))
     else:
-        floors = (lane.driver_floor, lane.host_glibc, lane.host_libraries)
+        host = (lane.host_glibc, lane.host_glibcxx, lane.host_cpu, lane.host_libraries)
+        floors = (lane.driver_floor, *host, lane.size_budget)
         promise = (__version__, origin, floors, lane.targets, *_overrides(lane), *_compilation(lane))
     return hashlib.sha256(repr((check, promise)).encode()).hexdigest()
 

@@ -13,11 +13,13 @@ from pipeline.matrix.sections import (
     CHECK,
     DRIVER,
     GLIBC,
+    GLIBCXX,
     LIBRARY,
     LIBRARY_PATTERN,
     NAME,
     PUBLISHER,
     RECIPE,
+    SIZE,
     SMOKE,
     SOURCE,
     TARGET,
@@ -26,6 +28,7 @@ from pipeline.matrix.sections import (
     WAIVER,
     WORD,
 )
+from pipeline.model.cpu import CpuLevel
 from pipeline.model.lane import CompressionMode, Flavour, Platform, ToolkitOrigin
 
 SETTINGS: tuple[Key, ...] = (
@@ -50,6 +53,9 @@ SETTINGS: tuple[Key, ...] = (
     Key("compression", Choice(tuple(CompressionMode)), "nvcc --compress-mode."),
     Key("driver_floor", DRIVER, "Lowest driver that the lane promises to run on."),
     Key("glibc", GLIBC, "Newest glibc that the bundle may need."),
+    Key("glibcxx", GLIBCXX, "Newest GLIBCXX symbol version (libstdc++) that the bundle may need."),
+    Key("cpu", Choice(tuple(map(str, CpuLevel))), "Highest x86-64 level that the bundle may need."),
+    Key("size_budget", SIZE, "Largest size of the asset."),
     Key("host_libraries", Items(LIBRARY, unique=True), "Shared libraries that the host provides, not the bundle."),
     Key(
         "by_design",

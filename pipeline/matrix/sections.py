@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pipeline.matrix.containers import Items, Key, Named, Record, Variants
 from pipeline.matrix.kinds import Choice, Flag, Integer, Seconds, Text
+from pipeline.model.size import SIZE_PATTERN
 
 NAME = Text("a name of letters, digits, dots, underscores and dashes", "bookworm", r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 WORD = Text("text", "…")
@@ -15,6 +16,8 @@ INSIDE = Text("a relative path without '..'", "bin/llama-server", r"(?!/)(?!\.\.
 TOOLKIT = Text("a CUDA toolkit version", "13.0.2", r"[1-9][0-9]?\.[0-9]{1,2}(\.[0-9]{1,3})?")
 DRIVER = Text("a driver version or branch", "535.288.01", r"[1-9][0-9]{2}(\.[0-9]{1,3}){0,2}")
 GLIBC = Text("a glibc version", "2.31", r"2\.[0-9]{1,3}")
+GLIBCXX = Text("a libstdc++ symbol version", "3.4.28", r"3\.4\.[0-9]{1,3}")
+SIZE = Text("a size", "900 MiB", SIZE_PATTERN)
 ARCHS = Text("a list of architectures", "80-real;90a-real;120-virtual", r"[0-9A-Za-z;,.+=_\[\]\"' -]+")
 LIBRARY = Text("the soname of a shared library", "libcublas.so.13", r"[^\s/]+\.so(\.[0-9]+)*")
 LIBRARY_PATTERN = Text("a library's file name", "libflash_attn_*.so", r"[^\s/]+")

@@ -10,8 +10,10 @@ from pipeline.matrix.archs import ALL, ALL_MAJOR, parse_archs
 from pipeline.matrix.definitions import Definitions, Section, driver_version, read_bundle, sound, text, words
 from pipeline.matrix.mistakes import Mistake
 from pipeline.matrix.nodes import ListNode, Node, ScalarNode
+from pipeline.model.cpu import CpuLevel
 from pipeline.model.lane import CompressionMode, Flavour, Platform, Target, ToolkitOrigin
-from pipeline.model.versions import GlibcVersion, ToolkitVersion
+from pipeline.model.size import parse_size
+from pipeline.model.versions import GlibcVersion, GlibcxxVersion, ToolkitVersion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,6 +29,9 @@ WORDS: dict[str, Callable[[str], object]] = {
     "toolkit_from": ToolkitOrigin,
     "compression": CompressionMode,
     "glibc": GlibcVersion,
+    "glibcxx": GlibcxxVersion,
+    "cpu": CpuLevel.parse,
+    "size_budget": parse_size,
 }
 
 

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.model.arch import TargetArch
-    from pipeline.model.versions import DriverVersion, GlibcVersion, ToolkitVersion
+    from pipeline.model.cpu import CpuLevel
+    from pipeline.model.versions import DriverVersion, GlibcVersion, GlibcxxVersion, ToolkitVersion
 
 
 class Flavour(StrEnum):
@@ -219,7 +220,8 @@ class Lane:
     ``audit``, ``smoke@cpu``, ``load@SM@DRIVER``, ``smoke@SM@DRIVER``. ``runner`` are the labels of the CI runner that
     builds the lane (none: the workflow chooses); ``places`` says where each setting stands in matrix.yaml.
     ``by_design`` and ``never_by_design`` are shell patterns of libraries: those that dispatch between architectures
-    themselves, and those in which every unit must serve every target.
+    themselves, and those in which every unit must serve every target. ``host_glibcxx`` and ``host_cpu`` are what the
+    oldest promised host has, ``size_budget`` the most bytes of the asset; ``None`` where nothing is promised.
     """
 
     id: str
@@ -247,6 +249,9 @@ class Lane:
     places: dict[str, Position] = field(default_factory=dict)
     by_design: tuple[str, ...] = ()
     never_by_design: tuple[str, ...] = ()
+    host_glibcxx: GlibcxxVersion | None = None
+    host_cpu: CpuLevel | None = None
+    size_budget: int | None = None
 
     @property
     def prebuilt(self) -> bool:

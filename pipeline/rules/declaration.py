@@ -7,27 +7,31 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from pipeline.errors import UsageError
-from pipeline.model.versions import DottedVersion, GlibcVersion, GlibcxxVersion
+from pipeline.model.cpu import CpuLevel
+from pipeline.model.versions import GlibcVersion, GlibcxxVersion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from collections.abc import Callable
 
     from pipeline.model.arch import TargetArch
     from pipeline.model.lane import Flavour, Lane, Platform, Target
     from pipeline.model.paths import MemberPath
     from pipeline.model.versions import DriverVersion, ToolkitVersion
 
-V = TypeVar("V", bound=DottedVersion)
-_HOST_FORM = "write glibc=2.31,glibcxx=3.4.28,library=libgomp.so.1, each part once except library"
+T = TypeVar("T")
+_HOST_FORM = "write glibc=2.31,glibcxx=3.4.28,cpu=x86-64-v2,library=libgomp.so.1, each part once except library"
 
 
 @dataclass(frozen=True, slots=True)
 class HostFloor:
-    """The oldest host: its glibc and libstdc++ where declared, and libraries it has besides the base system's."""
+    """The oldest host: its glibc, libstdc++ and processor where declared, and libraries besides the base system's."""
 
     glibc: GlibcVersion | None = None
     glibcxx: GlibcxxVersion | None = None
     libraries: tuple[str, ...] = ()
+    cpu: CpuLevel | None = None
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -35,22 +39,25 @@ class HostFloor:
         glibc: GlibcVersion | None = None
         glibcxx: GlibcxxVersion | None = None
         libraries: list[str] = []
+        cpu: CpuLevel | None = None
         for part in text.split(","):
             key, _, value = part.strip().partition("=")
             if key == "library" and value:
                 libraries.append(value)
             elif key == "glibc" and glibc is None:
-                glibc = _version(GlibcVersion, value, text)
+                glibc = _read(GlibcVersion.parse, value, text)
             elif key == "glibcxx" and glibcxx is None:
-                glibcxx = _version(GlibcxxVersion, value, text)
+                glibcxx = _read(GlibcxxVersion.parse, value, text)
+            elif key == "cpu" and cpu is None:
+                cpu = _read(CpuLevel.parse, value, text)
             else:
                 raise UsageError(f"{part!r} in --host {text} is not a host property", remedy=_HOST_FORM)
-        return cls(glibc, glibcxx, tuple(libraries))
+        return cls(glibc, glibcxx, tuple(libraries), cpu)
 
 
-def _version(kind: type[V], value: str, text: str) -> V:
+def _read(parse: Callable[[str], T], value: str, text: str) -> T:
     try:
-        return kind.parse(value)
+        return parse(value)
     except ValueError as error:
         raise UsageError(f"--host {text}: {error}", remedy=_HOST_FORM) from None
 
@@ -73,6 +80,7 @@ class Declaration:
     platform: Platform | None = None
     by_design: tuple[str, ...] = ()
     never_by_design: tuple[str, ...] = ()
+    size_budget: int | None = None
 
     @classmethod
     def of(cls, lane: Lane) -> Self:
@@ -84,10 +92,11 @@ class Declaration:
             toolkit=lane.toolkit,
             driver_floor=lane.driver_floor,
             targets=lane.targets,
-            host=HostFloor(lane.host_glibc, None, lane.host_libraries),
+            host=HostFloor(lane.host_glibc, lane.host_glibcxx, lane.host_libraries, lane.host_cpu),
             platform=lane.platform,
             by_design=lane.by_design,
             never_by_design=lane.never_by_design,
+            size_budget=lane.size_budget,
         )
 
 
