@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from pipeline.model.target import CompressionMode, Flavour, Platform, Target
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -13,29 +15,33 @@ if TYPE_CHECKING:
     from pipeline.model.cpu import CpuLevel
     from pipeline.model.versions import DriverVersion, GlibcVersion, GlibcxxVersion, ToolkitVersion
 
-
-class Flavour(StrEnum):
-    """Whether a lane carries device code."""
-
-    CUDA = "cuda"
-    CPU = "cpu"
-
-
-class Platform(StrEnum):
-    """The host instruction set of a lane."""
-
-    X86_64 = "x86_64"
-    AARCH64 = "aarch64"
-
-
-class CompressionMode(StrEnum):
-    """The ``--compress-mode`` that nvcc is asked for."""
-
-    NONE = "none"
-    SPEED = "speed"
-    BALANCE = "balance"
-    SIZE = "size"
-    DEFAULT = "default"
+__all__ = [
+    "BaseImage",
+    "BuildRecipe",
+    "BuildSource",
+    "BundleSpec",
+    "CompressionMode",
+    "Debootstrap",
+    "Flavour",
+    "GitSource",
+    "Lane",
+    "PathSource",
+    "Plan",
+    "Platform",
+    "Position",
+    "PrebuiltFile",
+    "PrebuiltSource",
+    "PrebuiltUrl",
+    "PrebuiltWheel",
+    "Publisher",
+    "SdistSource",
+    "ServedModel",
+    "SmokeSettings",
+    "Source",
+    "Target",
+    "ToolkitOrigin",
+    "Waiver",
+]
 
 
 class ToolkitOrigin(StrEnum):
@@ -43,22 +49,6 @@ class ToolkitOrigin(StrEnum):
 
     BASE_IMAGE = "base-image"
     WHEELS = "wheels"
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """One GPU with one driver that a lane promises to run on."""
-
-    sm: int
-    driver: DriverVersion
-    gpu: str | None = None
-    required: bool = True
-    runner: tuple[str, ...] = ()
-
-    @property
-    def label(self) -> str:
-        """The contract's spelling: ``80@535.288.01``."""
-        return f"{self.sm}@{self.driver}"
 
 
 @dataclass(frozen=True, slots=True)

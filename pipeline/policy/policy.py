@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import UsageError
 from pipeline.model.image import Codec, EntryKind
-from pipeline.model.lane import CompressionMode, Target
+from pipeline.model.target import CompressionMode, Target
 from pipeline.model.versions import DriverVersion, ToolkitVersion
 from pipeline.policy import unknown
 from pipeline.policy.rows import CompatStatus
@@ -166,7 +166,7 @@ class Policy:
         return self.runtimes[place - 1]
 
     def manylinux_of(self, glibc: GlibcVersion) -> RuntimeRow:
-        """The newest manylinux policy whose hosts may have this glibc; ``UnknownRuntime`` where it is older than all."""
+        """The newest manylinux policy whose hosts may have this glibc; ``UnknownRuntime`` below all."""
         fitting = [row for row in self.manylinux if row.glibc is not None and row.glibc <= glibc]
         if not fitting:
             raise unknown.UnknownRuntime(f"glibc {glibc} is older than the policy tables of {self.date}")

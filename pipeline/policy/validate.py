@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from pipeline.model.image import Codec, EntryKind
-from pipeline.model.lane import CompressionMode
+from pipeline.model.target import CompressionMode
 from pipeline.policy.unknown import InconsistentTables, OutsidePolicy
 
 if TYPE_CHECKING:

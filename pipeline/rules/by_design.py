@@ -33,7 +33,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.model.image import EntryKind
-from pipeline.rules.declaration import naming
+from pipeline.rules.naming import naming
 from pipeline.rules.nvidia import is_toolkit_library
 from pipeline.rules.selection import Via
 from pipeline.rules.unit import flat

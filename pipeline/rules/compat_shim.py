@@ -23,12 +23,12 @@ from pipeline.model.versions import DriverVersion
 from pipeline.policy.rows import CompatStatus
 from pipeline.policy.unknown import OutsidePolicy
 from pipeline.rules.driver_library_shipped import is_compat
-from pipeline.rules.loader import Place
 from pipeline.rules.subject import Claim, Effect, Examination
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pipeline.rules.loader import Place
     from pipeline.rules.subject import Subject
 
 RULE = "compat-shim"
@@ -45,12 +45,15 @@ def check(subject: Subject) -> Examination:
 
 
 def _shims(subject: Subject) -> Iterator[tuple[Place, DriverVersion]]:
-    for inventory in subject.inventories:
-        for printed in inventory.files:
-            place = Place.of(printed)
-            found = _FILE.fullmatch(place.name)
-            if found and is_compat(place):
-                yield place, DriverVersion(found[1])
+    candidates = [name for inventory in subject.inventories for name in inventory.files if "libcuda.so." in name]
+    if not candidates:
+        return
+    from pipeline.rules.loader import Place
+
+    for place in map(Place.of, candidates):
+        found = _FILE.fullmatch(place.name)
+        if found and is_compat(place):
+            yield place, DriverVersion(found[1])
 
 
 def _claims(subject: Subject, place: Place, version: DriverVersion) -> Iterator[Claim]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from pipeline.errors import UsageError
@@ -11,13 +10,10 @@ from pipeline.model.cpu import CpuLevel
 from pipeline.model.versions import GlibcVersion, GlibcxxVersion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from collections.abc import Callable
 
     from pipeline.model.arch import TargetArch
     from pipeline.model.lane import Flavour, Lane, Platform, Target
-    from pipeline.model.paths import MemberPath
     from pipeline.model.versions import DriverVersion, ToolkitVersion
 
 T = TypeVar("T")
@@ -98,9 +94,3 @@ class Declaration:
             never_by_design=lane.never_by_design,
             size_budget=lane.size_budget,
         )
-
-
-def naming(library: MemberPath, patterns: Iterable[str]) -> str:
-    """The first of the patterns that names this library by its file name; nothing where none does."""
-    name = library.name.rpartition("/")[2]
-    return next((pattern for pattern in patterns if fnmatchcase(name, pattern)), "")

@@ -17,12 +17,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pipeline.rules.loader import Loader, Place
 from pipeline.rules.subject import Claim, Effect, Examination
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pipeline.formats.facts import ElfFacts
+    from pipeline.rules.loader import Loader, Place
     from pipeline.rules.subject import Subject
 
 RULE = "driver-library-shipped"
@@ -35,16 +36,20 @@ def check(subject: Subject) -> Examination:
     """Every libcuda in the artifact that a member would load."""
     if not subject.elves:
         return Examination(0, (), "no ELF file in the input")
-    shipped = {Place.of(str(elf.path)) for elf in subject.elves if _is_libcuda(str(elf.path), elf.soname)}
-    if not shipped:
-        return Examination(len(subject.elves))
+    shipped = [elf for elf in subject.elves if _is_libcuda(str(elf.path), elf.soname)]
+    return Examination(len(subject.elves), _claims(subject, shipped) if shipped else ())
+
+
+def _claims(subject: Subject, libraries: list[ElfFacts]) -> tuple[Claim, ...]:
+    from pipeline.rules.loader import Loader, Place
+
     loader = Loader(subject.inventories)
+    shipped = {Place.of(str(elf.path)) for elf in libraries}
     found = {place: user for place, user in _searched(subject, loader) if place in shipped}
     for place in sorted(shipped - found.keys(), key=str):
         if _exposed(loader, place):
             found[place] = "any member, once its folder is searched"
-    claims = tuple(_claim(subject, place, user) for place, user in found.items() if not is_compat(place))
-    return Examination(len(subject.elves), claims)
+    return tuple(_claim(subject, place, user) for place, user in found.items() if not is_compat(place))
 
 
 def _is_libcuda(printed: str, soname: str | None) -> bool:

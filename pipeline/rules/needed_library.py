@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING
 
 from pipeline.rules import base_system
 from pipeline.rules.distributions import brings
-from pipeline.rules.loader import Loader
 from pipeline.rules.subject import Claim, Effect, Examination
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipeline.formats.facts import ElfFacts
+    from pipeline.rules.loader import Loader
     from pipeline.rules.subject import Subject
 
 RULE = "needed-library"
@@ -41,6 +41,8 @@ def check(subject: Subject) -> Examination:
     judged = [elf for elf in subject.elves if elf.needed and not _lone_library(subject, elf)]
     if not judged:
         return Examination(0, (), "no program or bundled library to resolve; a lone library's neighbours are not here")
+    from pipeline.rules.loader import Loader
+
     loader = Loader(subject.inventories)
     claims = tuple(claim for elf in judged for claim in _claims(subject, loader, elf))
     return Examination(sum(len(elf.needed) for elf in judged), claims)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.rules.declaration import naming
+from pipeline.rules.naming import naming
 from pipeline.rules.subject import Claim, Effect
 
 if TYPE_CHECKING:

@@ -1,0 +1,53 @@
+"""What a lane promises to run on, and the words that rules and tables share with it; ``lane`` has them too.
+
+A file of its own, because an audit without a matrix needs nothing else of a lane, and each class costs start-up time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pipeline.model.versions import DriverVersion
+
+
+class Flavour(StrEnum):
+    """Whether a lane carries device code."""
+
+    CUDA = "cuda"
+    CPU = "cpu"
+
+
+class Platform(StrEnum):
+    """The host instruction set of a lane."""
+
+    X86_64 = "x86_64"
+    AARCH64 = "aarch64"
+
+
+class CompressionMode(StrEnum):
+    """The ``--compress-mode`` that nvcc is asked for."""
+
+    NONE = "none"
+    SPEED = "speed"
+    BALANCE = "balance"
+    SIZE = "size"
+    DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One GPU with one driver that a lane promises to run on."""
+
+    sm: int
+    driver: DriverVersion
+    gpu: str | None = None
+    required: bool = True
+    runner: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The contract's spelling: ``80@535.288.01``."""
+        return f"{self.sm}@{self.driver}"
