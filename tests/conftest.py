@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,6 +13,11 @@ if TYPE_CHECKING:
 
 OPT_IN = {"gpu": "CUBINGATE_GPU", "slow": "CUBINGATE_SLOW", "soak": "CUBINGATE_SOAK"}
 REQUIRE_DOCKER = "CUBINGATE_REQUIRE_DOCKER"
+
+
+def pytest_configure() -> None:
+    """Heed Ctrl-C again: a shell's background job, as CI may be, starts with it ignored, and children inherit that."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:

@@ -69,7 +69,8 @@ def test_an_interrupted_run_says_so_leaves_nothing_and_goes_on(
     street: Street, sent: signal.Signals, status: int
 ) -> None:
     run = started(street)
-    wait_for(lambda: servers(street))
+    wait_for(lambda: servers(street) or run.poll() is not None)
+    assert run.poll() is None, run.communicate()
     run.send_signal(sent)
     _, talk = run.communicate(timeout=30)
     assert run.returncode == status, talk
@@ -84,7 +85,8 @@ def test_an_interrupted_run_says_so_leaves_nothing_and_goes_on(
 
 def test_a_killed_run_leaves_no_server_and_goes_on(street: Street) -> None:
     run = started(street)
-    wait_for(lambda: servers(street))
+    wait_for(lambda: servers(street) or run.poll() is not None)
+    assert run.poll() is None, run.communicate()
     run.kill()
     run.communicate(timeout=30)
     wait_for(lambda: not servers(street), 10)
