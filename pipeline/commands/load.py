@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pipeline.gpu.report import LoadReport
     from pipeline.policy import Policy
 
-_MOST_JOBS = 64  # three processes with a context each
+_MOST_JOBS = 32  # up to six processes with a context each, and three descriptors for each of them
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

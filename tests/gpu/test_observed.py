@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.gpu.load import load_modules
+from pipeline.model.finding import Verdict
 from pipeline.rules.selection import JitPass
+from tests.gpu.standin import NO_BINARY, SUCCESS, StandIn, build
 from tests.gpu.test_load import settings
 from tests.observed.test_observed import chosen_from, fatbin_of, image_of, rows, sampled
 from tests.toolchain import TOOLKITS
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 
     from pipeline.gpu.report import LoadReport, Observed
     from tests.gpu.conftest import GetPolicy
-    from tests.gpu.standin import StandIn
     from tests.observed.test_observed import Row
 
 ABSENT = "bad_magic"  # its container is none any more: there is nothing to give to a driver
@@ -100,3 +101,16 @@ def compare_single(measured: dict[str, Row], driver: StandIn, tmp_path: Path, po
     assert {name: foreseen(item) for name, item in found.items()} == {
         name: row["load"] for name, row in measured.items()
     }
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("answer", [SUCCESS, NO_BINARY])
+def test_what_the_rules_only_doubt_is_no_contradiction(tmp_path: Path, policy: GetPolicy, answer: str) -> None:
+    """Nothing says which driver first reads a concatenated container."""
+    newer = StandIn(build(tmp_path / "newer", version="595.58.03"), tmp_path)
+    row = next(row for row in rows("selection") if row["container"] == "concat_size")
+    (tmp_path / "k.fatbin").write_bytes(newer.answers(chosen_from(row), answer))
+    report = load_modules(tmp_path / "k.fatbin", policy, settings(newer))
+    assert foreseen(report.observed[0]) is None
+    assert not [item for item in report.disagreements if foreseen(item) is not None]
+    assert report.verdict is not Verdict.PASS if answer != SUCCESS else report.observed[0].result == SUCCESS
