@@ -1,8 +1,7 @@
-"""Entry functions by name: of cubins with registers, shared memory and block size, of PTX from its text."""
+"""Entry functions of cubins by name, with registers, shared memory and block size; PTX: see ``ptx_entries``."""
 
 from __future__ import annotations
 
-import re
 import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
 _INFO, _SHARED = ".nv.info", ".nv.shared."
 _REGCOUNT, _MAX_THREADS, _REQUIRED_THREADS = 0x2F, 0x05, 0x10
 _DIMENSIONS = struct.Struct("<III")
-_ENTRY = re.compile(rb"\.entry\s+([A-Za-z_$%][A-Za-z0-9_$]*+)")
-_BLOCK_COMMENT = re.compile(rb"/\*.*?\*/", re.DOTALL)
 
 
 @dataclass(slots=True)
@@ -118,17 +115,3 @@ def _threads(image: ElfImage, section: Section | None) -> int | None:
 def _attributes(image: ElfImage, section: Section | None) -> Iterator[tuple[int, bytes]]:
     if section is not None and section.in_file:
         yield from attributes(image.view.read(section.offset, section.size))
-
-
-def ptx_kernels(text: bytes, names: KernelNames) -> tuple[KernelFacts, ...]:
-    """The entry functions of PTX text."""
-    return names.collect(KernelFacts(names.name(raw)) for raw in _entries(text))
-
-
-def _entries(text: bytes) -> Iterator[bytes]:
-    if b"/*" in text:
-        text = _BLOCK_COMMENT.sub(b" ", text)
-    for match in _ENTRY.finditer(text):
-        line = text.rfind(b"\n", 0, match.start()) + 1
-        if b"//" not in text[line : match.start()]:
-            yield match[1]

@@ -10,9 +10,10 @@ from pipeline.formats import elf
 from pipeline.formats.cubin import cubin_facts, header_facts
 from pipeline.formats.facts import Codec, EntryFacts, EntryKind
 from pipeline.formats.fatbin import FLAG_SCRAMBLED, NOTHING, Payload
-from pipeline.formats.kernels import cubin_kernels, ptx_kernels
+from pipeline.formats.kernels import cubin_kernels
 from pipeline.formats.lz4_prefix import lz4_prefix
 from pipeline.formats.ptx import check_packed_ptx
+from pipeline.formats.ptx_entries import ptx_kernels
 
 if TYPE_CHECKING:
     from pipeline.binary import View

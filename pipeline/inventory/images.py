@@ -9,8 +9,9 @@ from pipeline.formats.cubin import cubin_facts
 from pipeline.formats.elf import read_elf
 from pipeline.formats.facts import BareImage, Codec, CubinFacts, EntryFacts, EntryKind, FatbinFacts, KernelFacts
 from pipeline.formats.host import read_host
-from pipeline.formats.kernels import cubin_kernels, ptx_kernels
+from pipeline.formats.kernels import cubin_kernels
 from pipeline.formats.ptx import PtxFacts, read_ptx
+from pipeline.formats.ptx_entries import ptx_kernels
 from pipeline.formats.stream import Stream
 from pipeline.model.arch import ArchSuffix
 

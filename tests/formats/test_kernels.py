@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from contextlib import suppress
 
 import pytest
 
@@ -11,11 +11,10 @@ from pipeline.binary import BufferView, FormatError
 from pipeline.formats.budgets import STANDARD, Budgets
 from pipeline.formats.demangle import demangled, group_of
 from pipeline.formats.elf import read_elf
-from pipeline.formats.kernels import KernelNames, cubin_kernels, ptx_kernels
+from pipeline.formats.facts import KernelFacts
+from pipeline.formats.kernels import KernelNames, cubin_kernels
+from pipeline.formats.ptx_entries import ptx_kernels
 from tests.toolchain import TOOLKITS, ptxas
-
-if TYPE_CHECKING:
-    from pipeline.formats.facts import KernelFacts
 
 QUANTIZE = "_Z18kQuantizeBlockwiseI6__halfLi64ELi2EEvPfPT_S1_PhS1_ii"
 
@@ -60,7 +59,27 @@ def test_more_than_the_limits_allow_is_damage(budgets: Budgets) -> None:
 
 def test_entries_of_ptx_are_found_and_comments_are_not() -> None:
     found = ptx_kernels(two_kernels("12.8", "80").encode(), KernelNames(STANDARD))
-    assert [kernel.name for kernel in found] == ["bounded", "plain"]
+    assert found == (KernelFacts("bounded", None, 4096, 256), KernelFacts("plain", None, 0, None))
+
+
+def test_shared_memory_of_ptx_is_counted_where_it_is_used() -> None:
+    text = (
+        b".version 8.0\n.target sm_80\n.shared .align 8 .f64 table[4][8];\n.extern .shared .align 16 .b8 dynamic[];\n"
+        b".shared .b8 nobody[70000];\n.visible .entry first()\n{ .shared .b8 odd[3]; mov.u32 %r1, table;\n"
+        b" ld.shared.v2.u32 {%r2, %r3}, [table]; { .shared .u32 one; } ret; }\n.entry second() .reqntid 128 { ret; }\n"
+    )
+    found = ptx_kernels(text, KernelNames(STANDARD))
+    assert found == (KernelFacts("first", None, 264, None), KernelFacts("second", None, 0, 128))
+
+
+@pytest.mark.parametrize(
+    "unit", [b".entry a ", b"/*", b"//", b".shared .b8 a;", b".entry a{.shared .b8 a[9][9];", b"{"]
+)
+def test_hostile_text_is_read_or_refused_in_linear_time(unit: bytes) -> None:
+    start = time.monotonic()
+    with suppress(FormatError):
+        ptx_kernels(b".entry k() {}" + unit * (4_000_000 // len(unit)), KernelNames(STANDARD))
+    assert time.monotonic() - start < 4
 
 
 def test_names_are_demangled_and_grouped() -> None:
