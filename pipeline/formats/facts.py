@@ -52,14 +52,16 @@ class KernelFacts:
     """An entry function by its symbol's name, as mangled.
 
     ``registers`` per thread and ``static_shared`` bytes per block (with the 1 KiB that cubins for SM 9.0 and later
-    reserve) are those of machine code, ``None`` for PTX or where not noted. ``threads`` is the largest block that the
-    kernel was compiled for (``__launch_bounds__``), ``None`` where the source does not say.
+    reserve) are those of machine code; PTX has no registers yet, and its shared memory is what the text declares.
+    ``threads`` is the largest block that the kernel was compiled for (``__launch_bounds__``), ``None`` where the source
+    does not say; ``exact`` where it must be launched with just that block.
     """
 
     name: str
     registers: int | None = None
     static_shared: int | None = None
     threads: int | None = None
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING
 
 from pipeline.binary import FormatError
@@ -70,11 +71,13 @@ def _of_cubin(image: ElfImage, names: KernelNames) -> Iterator[KernelFacts]:
             continue
         seen.add(name)
         shared = sections.get(_SHARED + name)
+        threads, exact = _threads(image, sections.get(f"{_INFO}.{name}"))
         yield KernelFacts(
             name=name,
             registers=registers.get(symbol.index),
             static_shared=shared.size if shared is not None else 0,
-            threads=_threads(image, sections.get(f"{_INFO}.{name}")),
+            threads=threads,
+            exact=exact,
         )
 
 
@@ -102,14 +105,15 @@ def _registers(image: ElfImage, section: Section | None) -> dict[int, int]:
     return found
 
 
-def _threads(image: ElfImage, section: Section | None) -> int | None:
-    """Threads of the largest block, by ``__launch_bounds__`` or ``__block_size__``."""
-    found: list[int] = []
+def _threads(image: ElfImage, section: Section | None) -> tuple[int | None, bool]:
+    """Threads of the largest block, and whether every block must be of that size."""
+    threads: int | None = None
     for attribute, payload in _attributes(image, section):
         if attribute in {_MAX_THREADS, _REQUIRED_THREADS} and len(payload) == _DIMENSIONS.size:
-            x, y, z = _DIMENSIONS.unpack(payload)
-            found.append(x * y * z)
-    return min(found, default=None)
+            threads = prod(_DIMENSIONS.unpack(payload))
+            if attribute == _REQUIRED_THREADS:
+                return threads, True
+    return threads, False
 
 
 def _attributes(image: ElfImage, section: Section | None) -> Iterator[tuple[int, bytes]]:

@@ -24,7 +24,7 @@ _SHARED = re.compile(
 )
 _EXTERN = re.compile(rb"\.extern\s+$")
 _LINE_COMMENT = re.compile(rb"//[^\n]*+")
-_BOUNDS = re.compile(rb"\.(?:maxntid|reqntid)\s+([0-9]{1,9}(?:\s*,\s*[0-9]{1,9}){0,2})")
+_BOUNDS = re.compile(rb"\.(maxntid|reqntid)\s+([0-9]{1,9}(?:\s*,\s*[0-9]{1,9}){0,2})")
 _MOST, _MOST_SEARCHED = 100_000, 1 << 32
 _NUMBER = re.compile(rb"[0-9]+")
 
@@ -32,7 +32,7 @@ _NUMBER = re.compile(rb"[0-9]+")
 @dataclass(slots=True)
 class _Entry:
     name: bytes
-    threads: int | None
+    block: tuple[int | None, bool]
     start: int
     end: int = 0
     shared: int = 0
@@ -111,9 +111,13 @@ def _kernels(found: _Text, names: KernelNames) -> Iterator[KernelFacts]:
         for name, size, align in found.common:
             if found.text.find(name, entry.start, entry.end) >= 0:
                 entry.add(size, align)
-        yield KernelFacts(names.name(entry.name), static_shared=entry.shared, threads=entry.threads)
+        threads, exact = entry.block
+        yield KernelFacts(names.name(entry.name), static_shared=entry.shared, threads=threads, exact=exact)
 
 
-def _threads(bounds: bytes) -> int | None:
-    declared = [prod(int(number) for number in _NUMBER.findall(found)) for found in _BOUNDS.findall(bounds)]
-    return min(declared, default=None)
+def _threads(bounds: bytes) -> tuple[int | None, bool]:
+    """Threads of the largest block, and whether every block must be of that size."""
+    declared = {
+        found[1]: prod(int(number) for number in _NUMBER.findall(found[2])) for found in _BOUNDS.finditer(bounds)
+    }
+    return declared.get(b"reqntid", declared.get(b"maxntid")), b"reqntid" in declared
