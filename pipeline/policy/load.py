@@ -70,7 +70,8 @@ def _build(tables: dict[str, list[Row]]) -> Policy:
         ptx_minimum={row["arch"]: PtxVersion(row["ptx"]) for row in tables["ptx_minimum"]},
         symbols=_symbols(tables["libcuda_symbols"]),
         boards=tuple(
-            BoardRow(row["name"], row["pattern"], row["brand"], CompatBoards(row["compat"])) for row in tables["boards"]
+            BoardRow(row["name"], row["pattern"], tuple(row["brands"].split()), CompatBoards(row["compat"]))
+            for row in tables["boards"]
         ),
         host_libraries={row["soname"]: _host_library(row) for row in tables["host_libraries"]},
         runtimes=tuple(_runtime(row) for row in tables["libstdcxx"]),

@@ -152,9 +152,12 @@ class Policy:
         """The kind of board that is sold under this name (``H100 NVL``, ``RTX 4090``); ``None``: not listed."""
         return next((row for row in self.boards if re.fullmatch(row.pattern, name.strip())), None)
 
-    def boards_of(self, number: int) -> tuple[BoardRow | None, ...]:
-        """The kinds of boards with that SM, as far as the tables list products; ``UnknownGpu``."""
-        return tuple(self.board(product) for product in self.gpu_row(number).products)
+    def boards_of(self, target: Target) -> tuple[BoardRow | None, ...]:
+        """The kinds of boards a target may be: the one it names, else those of its SM; ``None`` for one not listed."""
+        if target.gpu is not None:
+            return (self.board(target.gpu),)
+        products = next((row.products for row in self.gpus if row.gpu.number == target.sm), ())
+        return tuple(dict.fromkeys(self.board(product) for product in products)) or (None,)
 
     # hosts
 

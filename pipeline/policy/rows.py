@@ -134,11 +134,11 @@ class CompatBoards(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class BoardRow:
-    """A kind of board by the names it is sold under (a regular expression), and what NVML calls its brand."""
+    """A kind of board by the names it is sold under (a regular expression), and the brands that NVML may call it."""
 
     name: str
     pattern: str
-    brand: str
+    brands: tuple[str, ...]
     compat: CompatBoards
 
 

@@ -110,8 +110,10 @@ def _check_hosts(policy: Policy) -> None:
     for rows in (policy.runtimes, policy.manylinux):
         for what in ("glibcxx", "cxxabi", "libgcc"):
             _rising(what, rows, lambda row, what=what: getattr(row, what), strictly=False)  # type: ignore[misc]
-    for number in (row.gpu.number for row in policy.gpus if not row.gpu.tegra):
-        policy.boards_of(number)
+    for row in policy.gpus:
+        for product in row.products:
+            if policy.board(product) is None and product != "GB10 (DGX Spark)":
+                _refuse(f"{product} is in no row of the boards")
     for soname in policy.cuda_sonames.values():
         policy.cubin_floor(soname.major)
 
