@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from pipeline.binary import PIECE, ShortRead
+from pipeline.binary import PIECE, BufferView, ShortRead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipeline.binary import View
 
-
 _AHEAD = 4
+_FIRST_READ = 64 << 10
 
 
 class Stream:
@@ -131,6 +131,45 @@ def read_ahead(chunks: Iterator[bytes]) -> Iterator[bytes]:
             yield chunk
 
 
+class ViewStream(Stream):
+    """A view read from its start to its end, of which only that is read that somebody looks at."""
+
+    def __init__(self, view: View) -> None:
+        super().__init__(self._forward(), view.size)
+        self._view = view
+        self._next = 0
+        self._step = _FIRST_READ
+
+    def _forward(self) -> Iterator[bytes]:
+        while length := min(self._step, self._view.size - self._next):
+            data = self._view.read(self._next, length)
+            self._next += length
+            self._step = min(2 * self._step, PIECE)
+            yield data
+
+    def skip_some(self, limit: int) -> int:
+        """Go past what is not in the buffer without reading it."""
+        if self._at < len(self._buffer):
+            return super().skip_some(limit)
+        step = min(limit, self._view.size - self._next)
+        self._next += step
+        self.offset += step
+        self._step = _FIRST_READ
+        return step
+
+    def part(self, length: int) -> Stream:
+        """A stream of the next ``length`` bytes, which this one has passed already; ``ShortRead`` if it ends before."""
+        if length <= PIECE:
+            return ViewStream(BufferView(self.take(length)))
+        window = self._view.window(self.offset, length)
+        self.skip(length)
+        return ViewStream(window)
+
+    def left(self) -> View:
+        """What has not been taken yet, to be read at any offset."""
+        return self._view.window(self.offset, self._view.size - self.offset)
+
+
 def stream_of(view: View) -> Stream:
     """Read a view from its start to its end."""
-    return Stream((piece for _, piece in view.pieces(0, view.size)), view.size)
+    return ViewStream(view)

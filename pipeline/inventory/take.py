@@ -1,63 +1,98 @@
-"""Take the inventory of one artifact: a file of any kind or a directory."""
+"""Take the inventory of one artifact: a file of any kind, a directory, or an image that an engine sends."""
 
 from __future__ import annotations
 
+import hashlib
+import os
+from contextlib import ExitStack
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.binary import open_view
+from pipeline.binary import FormatError, open_view
 from pipeline.errors import UsageError
 from pipeline.formats.budgets import STANDARD, Budgets
 from pipeline.formats.facts import Inventory, Opaque
 from pipeline.formats.fatbin import ContainerReader, EntryNames
 from pipeline.formats.kernels import KernelNames
 from pipeline.formats.payload import Examination, Glance
+from pipeline.formats.recognize import HEAD
+from pipeline.formats.stream import Stream
 from pipeline.inventory.digest import digest_of
+from pipeline.inventory.digester import Digester
+from pipeline.inventory.image import ROOTS, read_images
 from pipeline.inventory.ledger import Ledger
+from pipeline.inventory.store import FolderStore, begins_image, is_folder_image, is_part
 from pipeline.inventory.tree import TreeFile, TreeLink, list_tree
 from pipeline.inventory.walk import Walk
 from pipeline.model.paths import MemberPath
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
+
+    from pipeline.inventory.source import Source
 
     Progress = Callable[[int, int], None]
 
+_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 _SPECIAL = "device, pipe or socket"
 
 
 def take_inventory(
-    path: Path,
+    path: Path | Source,
     *,
     deep: bool = False,
     kernels: bool = False,
     progress: Progress | None = None,
     sha256: str | None = None,
     budgets: Budgets = STANDARD,
+    platform: str = "",
 ) -> Inventory:
     """Read the facts of everything in ``path``; nothing is written, nothing is extracted.
 
     ``deep`` unpacks every payload too, ``kernels`` also lists their entry functions. ``progress`` is called with bytes
-    done and bytes in all. The digest is taken in other threads meanwhile, unless ``sha256`` gives one that is known.
-    What is corrupt or hostile is in ``damage``; ``UsageError`` when there is no such path, ``InfrastructureError`` when
-    it cannot be read.
+    done and bytes in all. The digest is taken in other threads meanwhile, unless ``sha256`` gives one that is known; an
+    image's is that of its configuration. ``platform`` (``linux/arm64``) chooses among images, this machine's where it
+    is empty. What is corrupt or hostile is in ``damage``; ``UsageError`` when there is no such path,
+    ``NothingExamined`` when no image is for the platform, ``InfrastructureError`` when it cannot be read.
     """
-    if not path.exists():
-        raise UsageError(f"{path} does not exist")
     names = KernelNames(budgets) if kernels else None
     inspect = Examination(budgets, names) if deep or kernels else Glance(budgets)
     reader = ContainerReader(EntryNames(budgets.all_entries), inspect, budgets)
-    ledger = Ledger(budgets, reader, deep or kernels, names)
-    root = MemberPath((str(path),))
-    walk = partial(_walk_tree if path.is_dir() else _walk_file, path, root, ledger, progress or _silent)
-    if sha256 is not None:
-        return _inventory(ledger, root, walk(), sha256)
+    ledger = Ledger(budgets, reader, deep or kernels, names, platform or _this_platform())
+    root, progress = MemberPath((str(path),)), progress or _silent
+    if not isinstance(path, Path):
+        return _inventory(ledger, root, _walk_source(path, root, ledger, progress), sha256 or "")
+    if not path.exists():
+        raise UsageError(f"{path} does not exist")
+    walk = partial(_walk_tree if path.is_dir() else _walk_file, path, root, ledger, progress)
+    if sha256 is not None or _looks_like_image(path):
+        found = walk()
+        return _inventory(ledger, root, found, sha256 or _image_digest(ledger, root) or digest_of(path))
     from concurrent.futures import ThreadPoolExecutor  # not needed where the digest is known, and slow to import
 
     with ThreadPoolExecutor(1) as pool:
         digest = pool.submit(digest_of, path)
-        return _inventory(ledger, root, walk(), digest.result())
+        return _inventory(ledger, root, walk(), _image_digest(ledger, root) or digest.result())
+
+
+def _this_platform() -> str:
+    machine = os.uname().machine
+    return f"linux/{_MACHINES.get(machine, machine)}"
+
+
+def _looks_like_image(path: Path) -> bool:
+    """Whether the digest of the whole will hardly be asked for."""
+    if path.is_dir():
+        return is_folder_image({name for name in ROOTS if (path / name).is_file()})
+    with open_view(path) as view:
+        return begins_image(view.head(HEAD))
+
+
+def _image_digest(ledger: Ledger, root: MemberPath) -> str:
+    """The configuration's digest where the artifact is an image; that of all of them where it is several."""
+    found = [digest for image, digest in zip(ledger.images, ledger.configs, strict=True) if image.path == root]
+    return found[0] if len(found) == 1 else hashlib.sha256("\n".join(found).encode()).hexdigest() if found else ""
 
 
 def _silent(_done: int, _total: int) -> None:
@@ -74,10 +109,24 @@ def _walk_file(path: Path, root: MemberPath, ledger: Ledger, progress: Progress)
         return name, view.size
 
 
+def _walk_source(source: Source, root: MemberPath, ledger: Ledger, progress: Progress) -> tuple[str, int]:
+    with source.opened() as chunks:
+        stream = Stream(chunks)
+        name = Walk(ledger).visit(stream, root)
+        if not ledger.images and not ledger.damages:
+            ledger.damage(root, "the engine did not send an image")
+        progress(stream.offset, stream.offset)
+        return name, stream.offset
+
+
 def _walk_tree(path: Path, root: MemberPath, ledger: Ledger, progress: Progress) -> tuple[str, int]:
     entries = sorted(list_tree(path), key=lambda entry: entry.name)
     total = sum(entry.size for entry in entries if isinstance(entry, TreeFile))
-    done = 0
+    files = frozenset(entry.name for entry in entries if isinstance(entry, TreeFile))
+    name, done = "directory", 0
+    if is_folder_image(files):
+        name = _read_layout(path, files, root, ledger)
+        entries = [entry for entry in entries if not is_part(entry.name)]
     for entry in entries:
         place = root.child(entry.name)
         if isinstance(entry, TreeFile):
@@ -89,7 +138,20 @@ def _walk_tree(path: Path, root: MemberPath, ledger: Ledger, progress: Progress)
             ledger.link(place, entry.target)
         else:
             ledger.opaque.append(Opaque(place, _SPECIAL, 0))
-    return "directory", total
+    progress(total, total)
+    return name, total
+
+
+def _read_layout(path: Path, files: frozenset[str], root: MemberPath, ledger: Ledger) -> str:
+    digester = Digester()
+    with ExitStack() as stack:
+        try:
+            read_images(FolderStore(Walk(ledger), path, files, digester, stack), root, ledger)
+        except FormatError as error:
+            ledger.damage(root, error.message)
+        finally:
+            digester.close()  # before the files are, whose digests are being taken
+    return "oci"
 
 
 def _inventory(ledger: Ledger, root: MemberPath, found: tuple[str, int], sha256: str) -> Inventory:
@@ -105,9 +167,10 @@ def _inventory(ledger: Ledger, root: MemberPath, found: tuple[str, int], sha256:
         bare=tuple(ledger.bare),
         opaque=tuple(ledger.opaque),
         damage=tuple(ledger.damages),
-        links=ledger.links,
+        links={str(path): target for path, target in ledger.links.items()},
         deep=ledger.deep,
-        files=ledger.files,
+        files={str(path): size for path, size in ledger.files.items()},
+        images=tuple(ledger.images),
         loader_confs=tuple(ledger.loader_confs),
         kernels=ledger.names is not None,
     )

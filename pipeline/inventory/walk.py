@@ -14,10 +14,11 @@ from pipeline.formats.loader_conf import is_loader_conf, read_loader_conf
 from pipeline.formats.pkzip_stream import ZipStream
 from pipeline.formats.recognize import HEAD, Kind, recognize
 from pipeline.formats.sieve import sift
-from pipeline.formats.stream import Stream, stream_of
+from pipeline.formats.stream import Stream, ViewStream, stream_of
 from pipeline.formats.tar import TarKind
 from pipeline.inventory import images
 from pipeline.inventory.names import leads_out, relative
+from pipeline.inventory.parts import Parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,6 +61,7 @@ class Walk:
 
     def visit_file(self, content: View | Stream, path: MemberPath) -> None:
         """Walk a regular file found in an archive or directory, counting it."""
+        content = content.left() if isinstance(content, ViewStream) else content
         if self.ledger.full:
             raise FormatError(f"more than {self.ledger.budgets.members} members")
         self.ledger.members += 1
@@ -118,7 +120,7 @@ class Walk:
         source = stream_of(content) if isinstance(content, View) else content
         match kind:
             case Kind.TAR:
-                inside.enter_tar(source, path)
+                return inside.enter_tar(source, path) or kind.value
             case Kind.ZIP:
                 return inside.enter_zip(content, path)
             case Kind.COMPRESSED:
@@ -134,18 +136,30 @@ class Walk:
             raise FormatError("compressed data that changed while it was read")
         inner = compression.decompressed(source, which, self.ledger.budgets)
         if recognize(inner.peek(HEAD)) is Kind.TAR:
-            self.enter_tar(inner, path)
-            return f"tar.{which.value}"
+            return f"{self.enter_tar(inner, path) or Kind.TAR.value}.{which.value}"
         self.visit_file(inner, path.child(_CONTENT))
         return which.value
 
-    def enter_tar(self, source: Stream, path: MemberPath) -> None:
-        """Walk a tar archive's members."""
+    def enter_tar(self, source: Stream, path: MemberPath) -> str:
+        """Walk a tar archive's members; return what kind of container image it is, if any."""
+        parts = Parts(self, path)
+        try:
+            self._tar_members(source, path, parts)
+            return parts.conclude()
+        finally:
+            parts.end()
+
+    def _tar_members(self, source: Stream, path: MemberPath, parts: Parts) -> None:
         names = _Names()
-        for member in tar.read_tar(source, self.ledger.budgets):
-            with_name = names.admit(member.name, path, self.ledger, directory=member.kind is TarKind.DIRECTORY)
-            for name in with_name:
-                self._tar_member(member, name, path.child(name))
+        try:
+            for member in tar.read_tar(source, self.ledger.budgets):
+                with_name = names.admit(member.name, path, self.ledger, directory=member.kind is TarKind.DIRECTORY)
+                for name in with_name:
+                    if not parts.take(name, member):
+                        self._tar_member(member, name, path.child(name))
+        except FormatError:
+            parts.give_back()
+            raise
 
     def _tar_member(self, member: tar.TarMember, name: str, place: MemberPath) -> None:
         match member.kind:
