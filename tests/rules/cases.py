@@ -9,8 +9,8 @@ from pipeline.model.arch import ArchKind, TargetArch
 from pipeline.model.lane import Flavour, Platform
 from pipeline.model.versions import GlibcVersion, GlibcxxVersion, ToolkitVersion
 from pipeline.rules.declaration import Declaration, HostFloor
-from tests.rules.forge import Elf, build, container, images
-from tests.toolchain import fatbinary
+from tests.rules.forge import Elf, build, container, images, pack
+from tests.toolchain import TOOLKITS, Image, fatbinary, ptxas
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,6 +25,7 @@ class Asked:
     target: str
     host: HostFloor | None = None
     declaration: Declaration | None = None
+    kernels: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,37 @@ def separate(folder: Path) -> Path:
     file = folder / "k.fatbin"
     file.write_bytes(container("13.5", "80 90"))
     return file
+
+
+def entry(name: str, bounds: str = "", shared: int = 0, registers: int = 4) -> str:
+    """A kernel that keeps ``registers`` values alive and uses ``shared`` bytes."""
+    values = "".join(f" ld.volatile.global.f32 %f{i}, [%rd2+{4 * i}];\n" for i in range(registers))
+    values += "".join(f" st.volatile.global.f32 [%rd2+{4 * i}], %f{i};\n" for i in range(registers))
+    memory = f" .shared .align 16 .b8 buf[{shared}]; .reg .b32 %r<2>;\n mov.u32 %r1, buf; st.shared.u32 [%r1], %r1;\n"
+    return (
+        f".visible .entry {name}(.param .u64 p) {bounds}\n{{\n"
+        f" .reg .f32 %f<{registers}>; .reg .b64 %rd<3>;\n{memory if shared else ''}"
+        f" ld.param.u64 %rd1, [p]; cvta.to.global.u64 %rd2, %rd1;\n{values} ret;\n}}\n"
+    )
+
+
+def image(arch: str, *entries: str, kind: str = "cubin", toolkit: str = "12.8") -> Image:
+    """Those kernels, assembled or as PTX."""
+    text = f".version {TOOLKITS[toolkit].ptx}\n.target sm_{arch}\n.address_size 64\n" + "".join(entries)
+    return Image(kind, arch, ptxas(toolkit, f"sm_{arch}", text) if kind == "cubin" else text.encode())
+
+
+def packed(*content: Image) -> Callable[[Path], Path]:
+    """A shared library with these images in one container."""
+
+    def make(folder: Path) -> Path:
+        return build(Elf("libk.so", [pack(content, "12.8", "lz4")]), folder)
+
+    return make
+
+
+FIRST, SECOND = entry("first"), entry("second")
+HEAVY, ASKED = ".reqntid 1024, 1, 1\n.maxnreg 200", ".reqntid 1024, 1, 1"
 
 
 def compat_image(folder: Path) -> Path:
@@ -149,6 +181,21 @@ TWINS: tuple[Twins, ...] = (
     Twins("fatbin-kind", Asked(concatenated, "90@580"), Asked(separate, "90@580")),
     Twins("arch-missing", Asked(library(names="80 90"), "75@570"), Asked(library(names="75 80 90"), "75@570")),
     Twins("arch-suffix", Asked(library("12.9", "120a"), "121@580"), Asked(library("12.9", "120a 121a"), "121@580")),
+    Twins(
+        "kernel-missing",
+        Asked(packed(image("80", FIRST, SECOND), image("90", FIRST)), "90@570", kernels=True),
+        Asked(packed(image("80", FIRST, SECOND), image("90", FIRST, SECOND)), "90@570", kernels=True),
+    ),
+    Twins(
+        "static-shared-memory",
+        Asked(packed(image("80", entry("big", shared=100 << 10), kind="ptx")), "120@570", kernels=True),
+        Asked(packed(image("80", entry("big", shared=48 << 10), kind="ptx")), "120@570", kernels=True),
+    ),
+    Twins(
+        "register-budget",
+        Asked(packed(image("80", entry("heavy", HEAVY, registers=240))), "80@570", kernels=True),
+        Asked(packed(image("80", entry("heavy", ASKED, registers=240))), "80@570", kernels=True),
+    ),
     Twins(
         "needed-library",
         Asked(bundle(kernels(needed=["libcudart.so.12"], runpath="$ORIGIN")), "80@570"),

@@ -31,7 +31,12 @@ def audited(asked: Asked, folder: Path, policy: Policy, rules: tuple[Rule, ...] 
     path = asked.make(folder)
     target = policy.parse_target(asked.target)
     return audit_artifacts(
-        [read_or_damage(path, deep=False)], [target], asked.declaration, asked.host, policy, rules=rules
+        [read_or_damage(path, deep=False, kernels=asked.kernels)],
+        [target],
+        asked.declaration,
+        asked.host,
+        policy,
+        rules=rules,
     )
 
 

@@ -1,0 +1,158 @@
+"""The architecture is there, but this kernel is not.
+
+What: the image that the driver takes of a container lacks kernels that other images of the same container have. The
+finding names them by group: all instantiations of one template are a group. Only with --kernels.
+
+Why: a __global__ function stands inside an #if on __CUDA_ARCH__, or cubins of different builds were packed together.
+The module loads, everything else in it runs, and the first launch of that kernel fails with "named symbol not found"
+(500), which the runtime reports as "invalid device function" (98). An arch list shows nothing of it.
+
+Two shapes are the source's own decision, and do not fail the target. A kernel that every image from some architecture
+on has and none below has is told as a warning: it was written for newer GPUs (torch's tinygemm_m16n8k16 and
+CTranslate2's AWQ kernels from sm_80 and sm_75 on), so whatever calls it does not work here. A group of which the image
+has other instantiations in place of those is told as a note: the template's arguments depend on the architecture
+(bfloat16 of onnxruntime and vllm). `never_by_design` counts both, `by_design` of the lane excuses every gap.
+
+Remedy: take __global__ out of the #if and guard its body, or promise no GPU below the one that the kernel needs.
+
+Source: CUDA C++ Programming Guide, restrictions on __CUDA_ARCH__; measured: released wheels
+(docs/evidence/coverage.md), H200 with driver 580.159.04.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from pipeline.formats.demangle import group_of
+from pipeline.model.arch import ArchSuffix
+from pipeline.model.paths import printable
+from pipeline.rules.kernel_view import entries_by_path, kernel_examination, served
+from pipeline.rules.naming import naming
+from pipeline.rules.nvidia import is_toolkit_library
+from pipeline.rules.subject import Claim, Effect, Examination
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pipeline.rules.declaration import Declaration
+    from pipeline.rules.kernel_view import Listed, Served
+    from pipeline.rules.subject import Aim, Subject
+
+RULE = "kernel-missing"
+ERROR = "CUDA_ERROR_NOT_FOUND"
+_MOST_NAMED = 3
+_LONGEST_NAME = 120
+
+
+class Gap(Enum):
+    """Why a kernel is not in an image, as far as the images beside it show."""
+
+    LOST = "lost"
+    WRITTEN_FOR_NEWER = "written for newer GPUs"
+    OTHER_INSTANTIATION = "instantiated otherwise"
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """The kernels that are missing for one reason: how many, their groups, and the architectures that have them."""
+
+    gap: Gap
+    count: int
+    groups: tuple[str, ...]
+    holders: tuple[str, ...]
+
+
+def check(subject: Subject) -> Examination:
+    """Every container whose chosen image lacks kernels of its neighbours."""
+    if not all(inventory.kernels for inventory in subject.inventories):
+        return kernel_examination(subject, ())
+    entries = entries_by_path(subject)
+    claims = (
+        _claim(aim, container, missing, subject.declaration)
+        for aim in subject.aims
+        for container in served(aim, entries)
+        for missing in gaps(container)
+    )
+    return kernel_examination(subject, tuple(claims))
+
+
+def gaps(container: Served) -> Iterator[Missing]:
+    """What the chosen image lacks, by reason."""
+    chosen = container.chosen
+    names = [(listed, listed.names) for listed in container.images]
+    mine = frozenset[str]().union(*(have for listed, have in names if listed.image == chosen.image))
+    lacking = sorted(frozenset[str]().union(*(have for _, have in names)) - mine)
+    if not lacking:
+        return
+    swapped = _swapped_groups(mine, names)
+    found: dict[tuple[Gap, tuple[str, ...]], list[str]] = {}
+    for name in lacking:
+        holders = [listed for listed, have in names if name in have]
+        others = [listed for listed, have in names if name not in have]
+        gap = Gap.OTHER_INSTANTIATION if group_of(name) in swapped else _gap(chosen, holders, others)
+        key = (gap, tuple(dict.fromkeys(str(listed.image.arch) for listed in holders)))
+        found.setdefault(key, []).append(name)
+    for (gap, archs), group in found.items():
+        yield Missing(gap, len(group), tuple(dict.fromkeys(map(group_of, group))), archs)
+
+
+def _swapped_groups(mine: frozenset[str], names: list[tuple[Listed, frozenset[str]]]) -> set[str]:
+    """Groups of which the chosen image has an instantiation that some other image lacks."""
+    return {group_of(name) for name in mine if not all(name in have for _, have in names)}
+
+
+def _gap(chosen: Listed, holders: list[Listed], others: list[Listed]) -> Gap:
+    """Whether the kernel is in all images from some architecture on, and the chosen one is older."""
+    lowest = min(_rank(listed) for listed in holders)
+    gated = all(_rank(listed) < lowest for listed in others)
+    return Gap.WRITTEN_FOR_NEWER if gated and _rank(chosen) < lowest else Gap.LOST
+
+
+def _rank(listed: Listed) -> tuple[int, bool]:
+    """Architectures in the order of what source code may ask for: ``sm_90a`` has more than ``sm_90``."""
+    arch = listed.image.arch
+    return (arch.number, arch.suffix is not ArchSuffix.NONE) if arch is not None else (0, False)
+
+
+def _claim(aim: Aim, container: Served, missing: Missing, declaration: Declaration | None) -> Claim:
+    library = container.load.unit.library
+    effect, ruling = _effect(missing.gap, container, declaration)
+    return Claim(
+        rule=RULE,
+        effect=effect,
+        path=str(container.path),
+        declared=f"every kernel runs on sm_{aim.target.sm}{ruling}",
+        observed=f"{container.chosen.image.what} lacks {_told(missing)}",
+        remedy="guard the kernel's body with #if, not its definition, or promise no GPU that lacks it",
+        targets=(aim.label,),
+        error=ERROR if effect is Effect.FAIL else "",
+        group=str(library),
+    )
+
+
+def _effect(gap: Gap, container: Served, declaration: Declaration | None) -> tuple[Effect, str]:
+    library = container.load.unit.library
+    if declaration is not None:
+        if pattern := naming(library, declaration.never_by_design):
+            return Effect.FAIL, f" (never_by_design: {pattern})"
+        if pattern := naming(library, declaration.by_design):
+            return Effect.NOTE, f" (by_design: {pattern})"
+    if gap is Gap.OTHER_INSTANTIATION or is_toolkit_library(library.name):
+        return Effect.NOTE, ""
+    return (Effect.WARNING if gap is Gap.WRITTEN_FOR_NEWER else Effect.FAIL), ""
+
+
+def _told(missing: Missing) -> str:
+    shown = [_shortened(group) for group in missing.groups[:_MOST_NAMED]]
+    more = len(missing.groups) - len(shown)
+    groups = ", ".join(shown) + (f" and {more} more groups" if more else "")
+    kernels = "kernel" if missing.count == 1 else "kernels"
+    why = "" if missing.gap is Gap.LOST else f" ({missing.gap.value})"
+    return f"{missing.count} {kernels} that {', '.join(missing.holders)} have: {groups}{why}"
+
+
+def _shortened(group: str) -> str:
+    text = printable(group)
+    return text if len(text) <= _LONGEST_NAME else f"{text[:_LONGEST_NAME]}…"

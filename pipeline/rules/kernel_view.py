@@ -1,0 +1,91 @@
+"""Which kernels a target gets: those of the image that its driver takes of each container, beside the other images'."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.rules.subject import Examination
+from pipeline.rules.unit import flat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pipeline.formats.facts import EntryFacts, KernelFacts
+    from pipeline.model.paths import MemberPath
+    from pipeline.rules.selection import Selection
+    from pipeline.rules.subject import Aim, Claim, Load, Subject
+    from pipeline.rules.unit import Image, Unit
+
+NOT_READ = "kernels were not read; --kernels lists them"
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An image of a container and its kernels, sorted by name."""
+
+    image: Image
+    kernels: tuple[KernelFacts, ...]
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The kernels' names."""
+        return frozenset(kernel.name for kernel in self.kernels)
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A container on a target: ``chosen`` is what the driver takes, ``images`` all that were read, it included."""
+
+    load: Load
+    path: MemberPath
+    chosen: Listed
+    images: tuple[Listed, ...]
+
+
+def entries_by_path(subject: Subject) -> dict[MemberPath, tuple[EntryFacts, ...]]:
+    """The entries of every container and bare image."""
+    found = {fatbin.path: fatbin.entries for inventory in subject.inventories for fatbin in inventory.fatbins}
+    return found | {image.path: (image.entry,) for inventory in subject.inventories for image in inventory.bare}
+
+
+def served(aim: Aim, entries: Mapping[MemberPath, tuple[EntryFacts, ...]]) -> Iterator[Served]:
+    """The containers of which this target's driver takes an image whose kernels were read."""
+    for load in aim.loads:
+        place = _place(load.unit, load.selection)
+        if load.excused or place is None or not load.selection.loads:
+            continue
+        images = tuple(flat(load.unit.images))
+        for path in load.unit.paths:
+            listed = tuple(_listed(images, entries[path]))
+            chosen = [item for item in listed if item.image is images[place]]
+            if chosen:
+                yield Served(load, path, chosen[0], listed)
+
+
+def _place(unit: Unit, selection: Selection) -> int | None:
+    return next((place for place, image in enumerate(flat(unit.images)) if image is selection.image), None)
+
+
+def _listed(images: tuple[Image, ...], entries: tuple[EntryFacts, ...]) -> Iterator[Listed]:
+    flattened = (inner for entry in entries for inner in (entry.nested or (entry,)))
+    for image, entry in zip(images, flattened, strict=True):
+        if entry.kernels is not None:
+            yield Listed(image, entry.kernels)
+
+
+def kernel_examination(subject: Subject, claims: tuple[Claim, ...]) -> Examination:
+    """What a rule about kernels did; it applies only where all of the input was read for them."""
+    if not subject.units:
+        return Examination(0, (), "no device code in the input")
+    if not all(inventory.kernels for inventory in subject.inventories):
+        return Examination(0, (), NOT_READ)
+    if not subject.aims:
+        return Examination(0, (), "no target was named")
+    examined = sum(
+        len(entry.kernels or ())
+        for entries in entries_by_path(subject).values()
+        for whole in entries
+        for entry in (whole.nested or (whole,))
+    )
+    return Examination(examined, claims, None if examined else "no kernels in the input")
