@@ -29,6 +29,7 @@ def run_audit(
     declaration: Declaration | None = None,
     host: HostFloor | None = None,
     deep: bool = False,
+    kernels: bool = False,
     workers: int = 1,
 ) -> AuditReport:
     """Audit files or folders; ``UsageError`` where one does not exist.
@@ -39,7 +40,7 @@ def run_audit(
     for path in paths:
         if not path.exists():
             raise UsageError(f"{path} does not exist", remedy="name a file or a folder")
-    inventories = _read_all(paths, deep=deep, workers=min(workers, len(paths)))
+    inventories = _read_all(paths, deep=deep, kernels=kernels, workers=min(workers, len(paths)))
     if declaration is not None:
         targets = targets or declaration.targets
         host = host or declaration.host
@@ -47,20 +48,20 @@ def run_audit(
     return audit_artifacts(inventories, targets, declaration, host, policy, requirements=requirements)
 
 
-def _read_all(paths: Sequence[Path], *, deep: bool, workers: int) -> list[Inventory]:
+def _read_all(paths: Sequence[Path], *, deep: bool, kernels: bool, workers: int) -> list[Inventory]:
     if workers < 2:
-        return [read_or_damage(path, deep=deep) for path in paths]
+        return [read_or_damage(path, deep=deep, kernels=kernels) for path in paths]
     from concurrent.futures import ProcessPoolExecutor
     from functools import partial
 
     with ProcessPoolExecutor(workers) as pool:
-        return list(pool.map(partial(read_or_damage, deep=deep), paths))
+        return list(pool.map(partial(read_or_damage, deep=deep, kernels=kernels), paths))
 
 
-def read_or_damage(path: Path, *, deep: bool) -> Inventory:
+def read_or_damage(path: Path, *, deep: bool, kernels: bool = False) -> Inventory:
     """The inventory of an artifact; one that could not be read at all is an inventory of nothing but its damage."""
     try:
-        return take_inventory(path, deep=deep)
+        return take_inventory(path, deep=deep, kernels=kernels)
     except CorruptInput as error:
         return Inventory(
             root=str(path),
@@ -76,4 +77,5 @@ def read_or_damage(path: Path, *, deep: bool) -> Inventory:
             links={},
             deep=deep,
             files={},
+            kernels=kernels,
         )

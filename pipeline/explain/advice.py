@@ -50,6 +50,7 @@ ADVICE: tuple[Advice, ...] = (
         (
             Candidate("arch-missing", "one unit's arch list is shorter than the rest"),
             Candidate("declared-archs", "the whole library was built for another arch list than declared"),
+            Candidate("kernel-missing", "the unit has an image for the GPU, but this kernel is not in it"),
         ),
     ),
     Advice(
@@ -90,6 +91,7 @@ ADVICE: tuple[Advice, ...] = (
             Candidate("arch-suffix", "a bare PTX file for another GPU's a or f target"),
             Candidate("arch-missing", "a bare PTX file for a newer architecture than the GPU's"),
             Candidate("ptx-isa", "on R418 and older also PTX of a newer ISA version"),
+            Candidate("static-shared-memory", "a kernel declares more shared memory than a block of this GPU may have"),
             Candidate("", "the PTX uses an instruction that its .target does not have"),
         ),
     ),
@@ -126,6 +128,7 @@ ADVICE: tuple[Advice, ...] = (
         (
             Candidate("arch-missing", "the image that matched the GPU lacks this kernel: another arch list, or only "
                                       "the linker's kernel-less ELF"),
+            Candidate("kernel-missing", "other architectures' images of the unit have it: audit --kernels names it"),
             Candidate("", "libraries of the Arm server toolkit on a JetPack system (bitsandbytes pull request 1939)"),
             Candidate("libcuda-symbol", "cuGetProcAddress was asked for a function newer than the driver"),
         ),
@@ -133,7 +136,10 @@ ADVICE: tuple[Advice, ...] = (
     Advice(
         701,
         "The kernel needs more registers or threads than the GPU has.",
-        (Candidate("", "the launch configuration was tuned for another GPU, or for a build with other options"),),
+        (
+            Candidate("register-budget", "the kernel names its block and a register count that do not go together"),
+            Candidate("", "the launch configuration was tuned for another GPU, or for a build with other options"),
+        ),
     ),
     Advice(
         803,
