@@ -1,6 +1,7 @@
 """A host file needs a newer C library than the declared host has.
 
-What: the highest GLIBC_ symbol version that a program or library requires is above the host's glibc.
+What: the highest GLIBC_ symbol version that a program or library requires is above the host's glibc. (An image or
+bundle with a C library of its own is measured against that one.)
 
 Why: binaries built on a new distribution bind to its newest symbols. Users see "version `GLIBC_2.38' not found" at
 process start.
@@ -8,7 +9,8 @@ process start.
 Remedy: build in an image as old as the oldest promised host (manylinux_2_28, Debian 11, Ubuntu 20.04), or raise the
 host floor.
 
-Source: the version needs of the ELF file; glibc manual, symbol versioning; llama.cpp issue 9794.
+Source: the version needs of the ELF file, as auditwheel counts them; glibc manual, symbol versioning; llama.cpp issue
+9794.
 """
 
 from __future__ import annotations
@@ -17,33 +19,33 @@ from typing import TYPE_CHECKING
 
 from pipeline.model.versions import GlibcVersion
 from pipeline.rules.subject import Claim, Effect, Examination
+from pipeline.rules.symbol_versions import GLIBC, highest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pipeline.formats.facts import ElfFacts
     from pipeline.rules.subject import Subject
 
 RULE = "glibc-floor"
-_PREFIX = "GLIBC_"
-# The marker of relative relocations, which only loaders from 2.36 on understand.
-_MARKERS = {"GLIBC_ABI_DT_RELR": "2.36"}
+_LIBRARY = "libc.so.6"
 
 
 def check(subject: Subject) -> Examination:
     """Every file that needs a newer glibc than the host's."""
     if subject.host is None or subject.host.glibc is None:
         return Examination(0, (), "no host glibc is declared")
+    floor, origin = subject.host.glibc, ""
+    own = _own(subject)
+    if own is not None:
+        floor, origin = own, ", the artifact's own"
     needs = [(elf, version) for elf in subject.elves for version in [needed_glibc(elf)] if version is not None]
     if not needs:
         return Examination(0, (), "no member needs a glibc version")
-    floor = subject.host.glibc
     claims = tuple(
         Claim(
             rule=RULE,
             effect=Effect.FAIL,
             path=str(elf.path),
-            declared=f"glibc {floor}",
+            declared=f"glibc {floor}{origin}",
             observed=f"needs glibc {version}",
             remedy=f"build in an image with glibc {floor} or older, or raise the host floor to {version}",
             targets=subject.labels,
@@ -57,12 +59,17 @@ def check(subject: Subject) -> Examination:
 
 def needed_glibc(elf: ElfFacts) -> GlibcVersion | None:
     """The highest glibc version the file requires; ``None`` when it requires none."""
-    return max(_versions(elf), default=None)
+    found = highest(elf).get(GLIBC)
+    return GlibcVersion(found.text) if found is not None else None
 
 
-def _versions(elf: ElfFacts) -> Iterator[GlibcVersion]:
-    for names in elf.version_needs.values():
-        for name in names:
-            number = _MARKERS.get(name, name.removeprefix(_PREFIX))
-            if name.startswith(_PREFIX) and number.replace(".", "").isdigit() and "." in number:
-                yield GlibcVersion(number)
+def _own(subject: Subject) -> GlibcVersion | None:
+    """The version of a C library in the artifact."""
+    numbers = (
+        name.removeprefix("GLIBC_")
+        for elf in subject.elves
+        if elf.soname == _LIBRARY
+        for name in elf.version_definitions
+        if name.startswith("GLIBC_") and name[6:].replace(".", "").isdigit()
+    )
+    return max(map(GlibcVersion, numbers), default=None)

@@ -1,173 +1,174 @@
-"""Where the dynamic linker would look inside an artifact: rpath, runpath, ``$ORIGIN``, what is loaded already."""
+"""Finds shared libraries as the dynamic linker does: what is loaded already, RPATH, RUNPATH, ld.so.conf, the host.
+
+The order is that of glibc (ld.so(8), dl-load.c), with nothing in LD_LIBRARY_PATH. Three things it knows are not in an
+artifact: ``$LIB`` is the distribution's word, so every usual one is tried; a relative search path depends on the
+working directory and finds nothing; what a program opens at run time comes in an order that nobody sees, so a library
+that no program needs is judged with any program of its container around it.
+"""
 
 from __future__ import annotations
 
-import posixpath
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
+
+from pipeline.rules.filesystem import Place, Tree
+from pipeline.rules.loader_paths import SystemFolders, before_defaults, expand
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pipeline.formats.facts import ElfFacts, Inventory
+    from pipeline.model.cpu import CpuLevel
+    from pipeline.rules.host import HostOffer
 
-_LONGEST_LINK_CHAIN = 16
-_SYSTEM_FOLDERS = ("lib", "lib64", "usr/lib", "usr/lib64", "usr/local/lib")
-_ORIGIN = ("$ORIGIN", "${ORIGIN}")
+__all__ = ["Loader", "Place", "Process", "Tree"]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A file of an artifact: the container it lies in, as printed, and its path there."""
+class Loaded:
+    """A library in a process, or its program; ``parent`` needed it.
 
-    container: str
-    path: str
+    ``origin`` is the folder of the path by which it was found, which need not be that of the file behind a link.
+    """
 
-    @classmethod
-    def of(cls, printed: str) -> Self:
-        """Split a printed member path."""
-        container, mark, inner = printed.rpartition("!/")
-        return cls(container + mark, posixpath.normpath(inner))
+    place: Place
+    elf: ElfFacts
+    origin: str
+    parent: Loaded | None = None
 
-    @property
-    def folder(self) -> str:
-        """The folder it lies in."""
-        return posixpath.dirname(self.path)
-
-    @property
-    def name(self) -> str:
-        """Its file name."""
-        return posixpath.basename(self.path)
+    def chain(self) -> Iterator[Loaded]:
+        """This file, what needed it, and so on up to the root."""
+        step: Loaded | None = self
+        while step is not None:
+            yield step
+            step = step.parent
 
 
 @dataclass(slots=True)
-class Tree:
-    """The files and links of all artifacts, by container."""
+class Process:
+    """What loading one file brings along, in the dynamic linker's order, breadth first.
 
-    files: set[Place] = field(default_factory=set)
-    links: dict[Place, str] = field(default_factory=dict)
-    folders: dict[Place, list[Place]] = field(default_factory=dict)
+    ``found`` maps each name that was asked for to its file, ``None`` where the host brings it. ``missing`` are the
+    names that nothing brings, each with the file that needs it; the real linker stops at the first of them.
+    """
 
-    @classmethod
-    def of(cls, inventories: tuple[Inventory, ...]) -> Self:
-        """Read the listings."""
-        tree = cls()
-        for inventory in inventories:
-            tree.files.update(Place.of(printed) for printed in inventory.files)
-            tree.links.update((Place.of(printed), target) for printed, target in inventory.links.items())
-        for place in (*tree.files, *tree.links):
-            tree.folders.setdefault(Place(place.container, place.folder), []).append(place)
-        return tree
-
-    def resolve(self, place: Place) -> Place | None:
-        """The regular file behind a path, through links; ``None`` where there is none."""
-        for _ in range(_LONGEST_LINK_CHAIN):
-            if place in self.files:
-                return place
-            target = self.links.get(place)
-            if target is None:
-                return None
-            inner = target.lstrip("/") if target.startswith("/") else posixpath.join(place.folder, target)
-            place = Place(place.container, posixpath.normpath(inner))
-        return None
-
-    def is_root_filesystem(self, container: str) -> bool:
-        """Whether the container is laid out like a machine: then the system's folders are searched as well."""
-        return any(
-            folder.container == container and (folder.path == "etc" or folder.path.startswith(("etc/", "usr/")))
-            for folder in self.folders
-        )
-
-    def named(self, name: str) -> list[Place]:
-        """Every file or link of that name, wherever it lies."""
-        return [place for group in self.folders.values() for place in group if place.name == name]
+    root: Loaded
+    objects: list[Loaded] = field(default_factory=list)
+    found: dict[str, Place | None] = field(default_factory=dict)
+    missing: list[tuple[Loaded, str]] = field(default_factory=list)
 
 
 class Loader:
-    """Answers which needed libraries of which ELF file are found, as the dynamic linker of the host would."""
+    """Answers for the ELF files of some artifacts; ``cpu`` opens the folders of glibc-hwcaps up to that level."""
 
-    def __init__(self, inventories: tuple[Inventory, ...]) -> None:
+    def __init__(self, inventories: tuple[Inventory, ...], cpu: CpuLevel | None = None) -> None:
         self.tree = Tree.of(inventories)
-        self._elves = {Place.of(str(elf.path)): elf for inventory in inventories for elf in inventory.elves}
-        self._rootfs: dict[str, bool] = {}
-        self._found = {
-            place: {name: self._search(place, elf, name) for name in elf.needed} for place, elf in self._elves.items()
-        }
-        self._closures = {place: self._closure(place) for place in self._elves}
+        self._elves = {self.tree.place(str(elf.path)): elf for inventory in inventories for elf in inventory.elves}
+        self._system = SystemFolders(self.tree, inventories)
+        self._hwcaps = [f"glibc-hwcaps/x86-64-v{level}" for level in range(cpu or 1, 1, -1)]
 
-    def search(self, elf: ElfFacts, name: str) -> Place | None:
-        """Where the ELF file's own search path finds ``name`` in the artifact; ``None``: nowhere."""
-        return self._search(Place.of(str(elf.path)), elf, name)
+    def place(self, elf: ElfFacts) -> Place:
+        """Where an ELF file lies."""
+        return self.tree.place(str(elf.path))
 
-    def missing(self, elf: ElfFacts) -> Iterator[str]:
-        """Needed libraries that nothing in the artifact brings within reach of the linker."""
-        place = Place.of(str(elf.path))
-        for name, found in self._found[place].items():
-            if found is None and not self._loaded_with(place, name):
-                yield name
+    def elf(self, place: Place) -> ElfFacts | None:
+        """The ELF file at a place."""
+        return self._elves.get(place)
 
-    def _search(self, place: Place, elf: ElfFacts, name: str) -> Place | None:
-        if "/" in name:
-            return self.tree.resolve(Place(place.container, posixpath.normpath(name.lstrip("/"))))
-        for folder in (*self._own_folders(place, elf), *self._system_folders(place.container)):
-            hit = self.tree.resolve(Place(place.container, posixpath.normpath(posixpath.join(folder, name))))
-            if hit is not None:
-                return hit
+    def search(self, elf: ElfFacts, name: str, *, system: bool = True) -> Place | None:
+        """Where the ELF file, loaded by itself, finds ``name`` in the artifact; ``None``: nowhere.
+
+        Without ``system`` only its own search path counts.
+        """
+        hit = self._search(self._root(elf), name, system=system)
+        return hit[1] if hit is not None else None
+
+    def first(self, container: str, folders: Iterable[str], name: str) -> Place | None:
+        """The library of that name in the first of these absolute folders that has one."""
+        for folder in folders:
+            opened = self.tree.inside(container, f"{folder}/{name}") if folder.startswith("/") else None
+            place = self.tree.resolve(opened) if opened is not None else None
+            if place is not None and place in self._elves:
+                return place
         return None
 
-    def _own_folders(self, place: Place, elf: ElfFacts) -> Iterator[str]:
-        for entry in elf.runpath or elf.rpath:
-            for path in entry.split(":"):
-                yield expand(path, place.folder)
+    def before_driver(self, container: str) -> tuple[str, ...]:
+        """The folders that come before those into which container runtimes mount the driver's libraries."""
+        return before_defaults(self._system.folders(container))
 
-    def _system_folders(self, container: str) -> tuple[str, ...]:
-        if container not in self._rootfs:
-            self._rootfs[container] = self.tree.is_root_filesystem(container)
-        if not self._rootfs[container]:
-            return ()
-        listed = {folder.path for folder in self.tree.folders if folder.container == container}
-        # What ld.so.conf adds is not read: any lib folder of the distribution or of /usr/local counts.
-        return tuple(
-            sorted(
-                path
-                for path in listed
-                if path in _SYSTEM_FOLDERS or path.startswith(("usr/lib/", "lib/", "usr/local/"))
-            )
-        )
+    def lent(self, program: ElfFacts, library: ElfFacts, name: str) -> bool:
+        """Whether the library finds ``name`` once ``program`` has opened it: by the program's RPATH."""
+        if library.runpath or program.runpath or not program.rpath:
+            return False
+        place = self.place(library)
+        return self._search(Loaded(place, library, place.folder, self._root(program)), name) is not None
 
-    def _closure(self, root: Place) -> set[Place]:
-        """The files that loading ``root`` brings into its process."""
-        seen, queue = {root}, [root]
-        while queue:
-            for hit in self._found.get(queue.pop(), {}).values():
-                if hit is not None and hit not in seen:
-                    seen.add(hit)
-                    queue.append(hit)
-        return seen
+    def start(self, elf: ElfFacts, host: HostOffer) -> Process:
+        """Load a file and all that it needs, as a program starts or as ``ldd`` lists a library."""
+        root = self._root(elf)
+        process = Process(root, [root])
+        if elf.soname:
+            process.found[elf.soname] = root.place
+        for user in process.objects:  # grows while it is read: breadth first
+            for name in user.elf.needed:
+                if name not in process.found:
+                    self._open(process, user, name, host)
+        return process
 
-    def _loaded_with(self, place: Place, name: str) -> bool:
-        """Whether a process that loads this file has ``name`` already, or finds it by an inherited rpath.
+    def _root(self, elf: ElfFacts) -> Loaded:
+        place = self.place(elf)
+        return Loaded(place, elf, place.folder)
 
-        Libraries are also opened at run time, so any program of the same container counts as such a process.
-        """
-        for root, closure in self._closures.items():
-            elf = self._elves[root]
-            carries = place in closure or (elf.interpreter is not None and root.container == place.container)
-            if not carries:
-                continue
-            if any(
-                hit is not None and needed == name
-                for member in closure
-                for needed, hit in self._found.get(member, {}).items()
-            ):
-                return True
-            if place in closure and not elf.runpath and elf.rpath and self._search(root, elf, name) is not None:
-                return True
-        return False
+    def _open(self, process: Process, user: Loaded, name: str, host: HostOffer) -> None:
+        hit = self._search(user, name)
+        if hit is None:
+            if host.brings(name, complete=user.place.container in self.tree.complete):
+                process.found[name] = None
+            else:
+                process.missing.append((user, name))
+            return
+        opened, place = hit
+        elf = self._elves[place]
+        process.found[name] = place
+        if all(loaded.place != place for loaded in process.objects):
+            process.objects.append(Loaded(place, elf, opened.folder, user))
+            if elf.soname:
+                process.found.setdefault(elf.soname, place)
 
+    def _search(self, user: Loaded, name: str, *, system: bool = True) -> tuple[Place, Place] | None:
+        """The path by which ``name`` is found, and the file behind it."""
+        container = user.place.container
+        if "/" in name:
+            return self._usable(container, name, user.elf) if name.startswith("/") else None
+        for folder in self._folders(user, system=system):
+            for inner in (*self._hwcaps, ""):
+                hit = self._usable(container, f"{folder}/{inner}/{name}", user.elf)
+                if hit is not None:
+                    return hit
+        return None
 
-def expand(path: str, origin: str) -> str:
-    """A search path entry with ``$ORIGIN`` filled in, relative to the container's root."""
-    for word in _ORIGIN:
-        path = path.replace(word, origin or ".")
-    return path.lstrip("/") or "."
+    def _folders(self, user: Loaded, *, system: bool) -> Iterator[str]:
+        """Own and inherited RPATH, or else RUNPATH; then what the machine is configured for."""
+        if not user.elf.runpath:
+            for loaded in user.chain():
+                if not loaded.elf.runpath:
+                    yield from self._expanded(loaded, loaded.elf.rpath)
+        yield from self._expanded(user, user.elf.runpath)
+        if system:
+            yield from self._system.folders(user.place.container, default=not user.elf.no_default_folders)
+
+    def _expanded(self, loaded: Loaded, entries: tuple[str, ...]) -> Iterator[str]:
+        for entry in entries:
+            yield from expand(entry, loaded.origin, loaded.elf.machine, rooted=self._rooted(loaded.place))
+
+    def _rooted(self, place: Place) -> bool:
+        return place.container in self.tree.roots
+
+    def _usable(self, container: str, path: str, user: ElfFacts) -> tuple[Place, Place] | None:
+        """The path and the library behind it, if it is one for the same machine; others are passed over."""
+        opened = self.tree.inside(container, path)
+        place = self.tree.resolve(opened) if opened is not None else None
+        elf = self._elves.get(place) if place is not None else None
+        if opened is None or place is None or elf is None or elf.machine != user.machine:
+            return None
+        return opened, place

@@ -1,7 +1,7 @@
 """Code of a newer CUDA major than the driver.
 
-What: the cubin the driver would take, or a CUDA runtime library that the bundle links, is of a CUDA major that needs
-a newer driver: 11.x needs 450.80.02, 12.x needs 525.60.13, 13.x needs 580.65.06.
+What: the cubin the driver would take, or a CUDA library that the bundle links (cudart, cuBLAS …), is of a CUDA major
+that needs a newer driver: 11.x needs 450.80.02, 12.x needs 525.60.13, 13.x needs 580.65.06.
 
 Why: minor version compatibility holds within one major. Cubins of a newer major are refused as "device kernel image
 is invalid" (200), and the runtime library answers "CUDA driver version is insufficient for CUDA runtime version" (35).
@@ -14,7 +14,6 @@ Source: CUDA Compatibility, minor version compatibility; triton issue 3001 (CUDA
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from pipeline.policy.unknown import UnknownToolkit
@@ -27,13 +26,13 @@ if TYPE_CHECKING:
     from pipeline.formats.facts import ElfFacts
     from pipeline.model.versions import DriverVersion
     from pipeline.policy import Policy
+    from pipeline.policy.rows import CudaSoname
     from pipeline.rules.subject import Subject
     from pipeline.rules.unit import Image
 
 RULE = "toolkit-major"
 _ERROR = "CUDA_ERROR_INVALID_IMAGE"
 _REMEDY = "build a lane with the driver's CUDA major, or raise the floor to {floor}"
-_RUNTIME = re.compile(r"libcudart\.so\.([0-9]{2})(?:\.[0-9.]+)?", re.ASCII)
 _RUNTIME_ERROR = "cudaErrorInsufficientDriver"
 
 
@@ -66,7 +65,13 @@ def check(subject: Subject) -> Examination:
         )
         for aim, load, found in subject.met(RULE)
     )
-    linked = [(elf, name) for elf in subject.elves for name in elf.needed if _RUNTIME.fullmatch(name)]
+    libraries = subject.policy.cuda_sonames
+    linked = [
+        (elf, libraries[name])
+        for elf in subject.elves
+        for name in elf.needed
+        if name in libraries and libraries[name].needs_driver
+    ]
     claims = (*device, *_runtime_claims(subject, linked))
     if not subject.aims:
         return Examination(0, (), "no target was named")
@@ -75,14 +80,9 @@ def check(subject: Subject) -> Examination:
     return Examination(subject.entries + len(linked), claims)
 
 
-def _runtime_claims(subject: Subject, linked: list[tuple[ElfFacts, str]]) -> Iterator[Claim]:
-    for elf, name in linked:
-        found = _RUNTIME.fullmatch(name)
-        major = int(found[1]) if found else 0
-        try:
-            floor = subject.policy.cubin_floor(major)
-        except UnknownToolkit:
-            continue  # libcudart.so.10.2 and older: its floor is not in the tables and lies below all of them
+def _runtime_claims(subject: Subject, linked: list[tuple[ElfFacts, CudaSoname]]) -> Iterator[Claim]:
+    for elf, library in linked:
+        floor = subject.policy.cubin_floor(library.major)
         for aim in subject.aims:
             if aim.doubt is None and aim.target.driver < floor and elf.path not in aim.set_aside:
                 yield Claim(
@@ -90,9 +90,9 @@ def _runtime_claims(subject: Subject, linked: list[tuple[ElfFacts, str]]) -> Ite
                     effect=Effect.FAIL,
                     path=str(elf.path),
                     declared=f"driver >= {aim.target.driver}",
-                    observed=f"needs {name}, whose CUDA {major} needs driver >= {floor}",
+                    observed=f"needs {library.soname}, whose CUDA {library.major} needs driver >= {floor}",
                     remedy=_REMEDY.format(floor=floor),
                     targets=(aim.label,),
                     error=_RUNTIME_ERROR,
-                    group=name,
+                    group=library.soname,
                 )
