@@ -105,6 +105,13 @@ def soak(session: nox.Session) -> None:
 
 
 @nox.session
+def gpu(session: nox.Session) -> None:
+    """The tests that need an NVIDIA GPU; they fail, not skip, where there is none."""
+    _install(session, "test")
+    session.run("python", "-m", "pytest", "-m", "gpu", *session.posargs, env={"CUBINGATE_GPU": "1"})
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Measure the figures of docs/benchmarks.md on this machine."""
     _install(session, "test")
