@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.audit.judge import audit_artifacts
@@ -12,17 +14,17 @@ from pipeline.inventory import take_inventory
 from pipeline.model.paths import MemberPath
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Sequence
 
     from pipeline.audit.report import AuditReport
+    from pipeline.inventory.source import Source
     from pipeline.model.lane import Target
     from pipeline.policy import Policy
     from pipeline.rules.declaration import Declaration, HostFloor
 
 
 def run_audit(
-    paths: Sequence[Path],
+    paths: Sequence[Path | Source],
     targets: Sequence[Target],
     policy: Policy,
     *,
@@ -32,42 +34,47 @@ def run_audit(
     kernels: bool = False,
     workers: int = 1,
 ) -> AuditReport:
-    """Audit files or folders; ``UsageError`` where one does not exist.
+    """Audit files, folders or images; ``UsageError`` where one does not exist.
 
-    Without ``targets`` those of the declaration are judged, without ``host`` the declaration's. Several paths are
-    read by up to ``workers`` processes.
+    Of an image for several platforms the declaration's is judged, or else this machine's. Without ``targets`` those of
+    the declaration are judged, without ``host`` the declaration's. Up to ``workers`` processes read several paths.
     """
     for path in paths:
-        if not path.exists():
+        if isinstance(path, Path) and not path.exists():
             raise UsageError(f"{path} does not exist", remedy="name a file or a folder")
-    inventories = _read_all(paths, deep=deep, kernels=kernels, workers=min(workers, len(paths)))
+    machine = declaration.platform.value if declaration is not None and declaration.platform is not None else ""
+    read = partial(read_or_damage, deep=deep, kernels=kernels, machine=machine)
+    inventories = _read_all(paths, read, workers=min(workers, len(paths)))
     if declaration is not None:
         targets = targets or declaration.targets
         host = host or declaration.host
-    requirements = tuple(dict.fromkeys(name for path in paths for name in requirements_of(path)))
+    requirements = tuple(
+        dict.fromkeys(name for path in paths if isinstance(path, Path) for name in requirements_of(path))
+    )
     return audit_artifacts(inventories, targets, declaration, host, policy, requirements=requirements)
 
 
-def _read_all(paths: Sequence[Path], *, deep: bool, kernels: bool, workers: int) -> list[Inventory]:
+def _read_all(
+    paths: Sequence[Path | Source], read: Callable[[Path | Source], Inventory], *, workers: int
+) -> list[Inventory]:
     if workers < 2:
-        return [read_or_damage(path, deep=deep, kernels=kernels) for path in paths]
+        return [read(path) for path in paths]
     from concurrent.futures import ProcessPoolExecutor
-    from functools import partial
 
     with ProcessPoolExecutor(workers) as pool:
-        return list(pool.map(partial(read_or_damage, deep=deep, kernels=kernels), paths))
+        return list(pool.map(read, paths))
 
 
-def read_or_damage(path: Path, *, deep: bool, kernels: bool = False) -> Inventory:
+def read_or_damage(path: Path | Source, *, deep: bool, kernels: bool = False, machine: str = "") -> Inventory:
     """The inventory of an artifact; one that could not be read at all is an inventory of nothing but its damage."""
     try:
-        return take_inventory(path, deep=deep, kernels=kernels)
+        return take_inventory(path, deep=deep, kernels=kernels, machine=machine)
     except CorruptInput as error:
         return Inventory(
             root=str(path),
             format="data",
             sha256="",
-            size=path.stat().st_size,
+            size=path.stat().st_size if isinstance(path, Path) else 0,
             members=1,
             elves=(),
             fatbins=(),

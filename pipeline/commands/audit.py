@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.commands.artifact import HELP, artifact
 from pipeline.commands.options import add_format, add_lanes, add_matrix, add_output, emit
 from pipeline.errors import ExitStatus, NothingExamined, UsageError
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Paths, targets, and what they are compared with."""
-    parser.add_argument("path", metavar="PATH", type=Path, nargs="+", help="file, archive, wheel or folder")
+    parser.add_argument("path", metavar="PATH", type=artifact, nargs="+", help=HELP)
     parser.add_argument(
         "--target", metavar="SM@DRIVER", action="append", default=[], help="80@535.288.01 or 80@535 (repeatable)"
     )

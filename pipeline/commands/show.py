@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipeline.commands.artifact import HELP, artifact
 from pipeline.commands.options import add_format, add_output, emit
-from pipeline.errors import ExitStatus, NothingExamined, UsageError
+from pipeline.errors import ExitStatus, NothingExamined
 
 if TYPE_CHECKING:
     import argparse
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """What to show."""
-    parser.add_argument("path", metavar="PATH", type=Path, help="file, archive, wheel or folder")
+    parser.add_argument("path", metavar="PATH", type=artifact, help=HELP)
     add_format(parser)
     add_output(parser)
 
@@ -25,8 +25,6 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     from pipeline.inventory import take_inventory
     from pipeline.policy import load_policy
 
-    if not arguments.path.exists():
-        raise UsageError(f"{arguments.path} does not exist", remedy="name a file or a folder")
     inventory = take_inventory(arguments.path)
     if not inventory.elves and not inventory.fatbins and not inventory.bare and not inventory.damage:
         raise NothingExamined(f"{arguments.path}: neither ELF nor device code", remedy="name the bundle itself")

@@ -46,25 +46,25 @@ def take_inventory(
     progress: Progress | None = None,
     sha256: str | None = None,
     budgets: Budgets = STANDARD,
-    platform: str = "",
+    machine: str = "",
 ) -> Inventory:
     """Read the facts of everything in ``path``; nothing is written, nothing is extracted.
 
     ``deep`` unpacks every payload too, ``kernels`` also lists their entry functions. ``progress`` is called with bytes
     done and bytes in all. The digest is taken in other threads meanwhile, unless ``sha256`` gives one that is known; an
-    image's is that of its configuration. ``platform`` (``linux/arm64``) chooses among images, this machine's where it
-    is empty. What is corrupt or hostile is in ``damage``; ``UsageError`` when there is no such path,
-    ``NothingExamined`` when no image is for the platform, ``InfrastructureError`` when it cannot be read.
+    image's is that of its configuration. ``machine`` (``aarch64``) chooses among images, this one where it is
+    empty. What is corrupt or hostile is in ``damage``; ``UsageError`` when there is no such path,
+    ``NothingExamined`` when no image is for the machine, ``InfrastructureError`` when it cannot be read.
     """
     names = KernelNames(budgets) if kernels else None
     inspect = Examination(budgets, names) if deep or kernels else Glance(budgets)
     reader = ContainerReader(EntryNames(budgets.all_entries), inspect, budgets)
-    ledger = Ledger(budgets, reader, deep or kernels, names, platform or _this_platform())
+    ledger = Ledger(budgets, reader, deep or kernels, names, _platform(machine or os.uname().machine))
     root, progress = MemberPath((str(path),)), progress or _silent
     if not isinstance(path, Path):
         return _inventory(ledger, root, _walk_source(path, root, ledger, progress), sha256 or "")
     if not path.exists():
-        raise UsageError(f"{path} does not exist")
+        raise UsageError(f"{path} does not exist", remedy="name a file or a folder")
     walk = partial(_walk_tree if path.is_dir() else _walk_file, path, root, ledger, progress)
     if sha256 is not None or _looks_like_image(path):
         found = walk()
@@ -76,8 +76,7 @@ def take_inventory(
         return _inventory(ledger, root, walk(), _image_digest(ledger, root) or digest.result())
 
 
-def _this_platform() -> str:
-    machine = os.uname().machine
+def _platform(machine: str) -> str:
     return f"linux/{_MACHINES.get(machine, machine)}"
 
 
