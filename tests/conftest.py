@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 OPT_IN = {"gpu": "CUBINGATE_GPU", "slow": "CUBINGATE_SLOW", "soak": "CUBINGATE_SOAK"}
+OLDEST_API = "1.41"  # of engine 20.10
 REQUIRE_DOCKER = "CUBINGATE_REQUIRE_DOCKER"
 
 
@@ -38,7 +39,7 @@ def _engine_answers() -> bool:
     from docker.errors import DockerException
 
     try:
-        client = docker.from_env(timeout=10)
+        client = docker.from_env(timeout=10, version=OLDEST_API)  # a version asked for is not negotiated
         try:
             return bool(client.ping())
         finally:

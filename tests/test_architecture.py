@@ -53,7 +53,7 @@ STAYS_IN: dict[str, set[str]] = {
     "pypi_simple": {"build"},
     "requests": {"build", "serve", "publishers", "engine"},
     "rich": {"report", "commands"},
-    "zstandard": {"formats", "inventory", "serve"},
+    "backports": {"formats", "unpack"},
     "lz4": {"formats"},
     "multi_demangle": {"formats"},
     "isal": {"formats", "inventory"},
