@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pipeline.audit.aims import aim_at
 from pipeline.audit.conclude import findings, outcome, target_report
 from pipeline.audit.floors import minimum_driver
+from pipeline.audit.kernels import kernel_report
 from pipeline.audit.report import AuditedArtifact, AuditReport, Examined
 from pipeline.formats.facts import Codec, EntryKind
 from pipeline.model.finding import Outcome, Status
@@ -65,6 +66,7 @@ def audit_artifacts(
         asked=bool(targets) or declaration is not None or host is not None,
         corrupt=any(claim.rule == "corrupt-input" for claim in claims),
         notes=tuple(_notes(device)),
+        kernels=kernel_report(subject),
     )
 
 

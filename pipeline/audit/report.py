@@ -9,6 +9,7 @@ from pipeline.errors import ExitStatus
 from pipeline.model.finding import Status, Verdict
 
 if TYPE_CHECKING:
+    from pipeline.audit.kernels import KernelReport
     from pipeline.model.finding import Finding, Outcome
     from pipeline.model.lane import Target
 
@@ -82,7 +83,7 @@ class TargetReport:
 class AuditReport:
     """Everything an audit says. ``deep`` tells whether compressed payloads were looked into.
 
-    ``asked`` is false when neither a target nor a declaration nor a host was named: then the audit only shows.
+    ``kernels`` is their table where they were read. ``asked`` is false when neither a target nor a declaration nor a host was named: then the audit only shows.
     """
 
     artifacts: tuple[AuditedArtifact, ...]
@@ -95,6 +96,7 @@ class AuditReport:
     corrupt: bool = False
     asked: bool = True
     notes: tuple[str, ...] = field(default=())
+    kernels: KernelReport | None = None
 
     @property
     def verdict(self) -> Verdict:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from pipeline.audit.aims import loads_on
 from pipeline.audit.floors import minimum_driver
+from pipeline.audit.kernels import kernel_groups
 from pipeline.rules.selection import Via
 from pipeline.rules.unit import units_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pipeline.audit.kernels import KernelGroup
     from pipeline.audit.report import Floor
     from pipeline.formats.facts import Inventory
     from pipeline.policy import Policy
@@ -50,11 +52,12 @@ class ShownGpu:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What is inside some artifacts, whatever is asked of it."""
+    """What is inside some artifacts, whatever is asked of it; ``kernels`` is ``None`` where they were not read."""
 
     branches: tuple[Branch, ...]
     gpus: tuple[ShownGpu, ...]
     archs: tuple[tuple[str, int], ...]
+    kernels: tuple[KernelGroup, ...] | None = None
 
 
 def show(inventories: Sequence[Inventory], policy: Policy) -> Shown:
@@ -67,7 +70,8 @@ def show(inventories: Sequence[Inventory], policy: Policy) -> Shown:
             what = f"{image.what}, {image.codec.value}" if image.codec.value != "none" else image.what
             counted[what] = counted.get(what, 0) + unit.count
     gpus = tuple(_shown(row, units, branches, policy) for row in policy.gpus) if units else ()
-    return Shown(branches, gpus, tuple(counted.items()))
+    listed = kernel_groups(inventories) if all(inventory.kernels for inventory in inventories) else None
+    return Shown(branches, gpus, tuple(counted.items()), listed)
 
 
 def _shown(row: GpuRow, units: tuple[Unit, ...], branches: tuple[Branch, ...], policy: Policy) -> ShownGpu:

@@ -28,6 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_lanes(parser)
     parser.add_argument("--host", metavar="FLOOR", help="glibc=2.31,glibcxx=3.4.28,library=libgomp.so.1")
     parser.add_argument("--deep", action="store_true", help="unpack compressed payloads and look into them")
+    parser.add_argument("--kernels", action="store_true", help="list kernels by name and judge them (implies --deep)")
     add_format(parser)
     add_output(parser)
 
@@ -46,6 +47,7 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
         declaration=_declaration(arguments),
         host=_host(arguments),
         deep=arguments.deep,
+        kernels=arguments.kernels,
         workers=os.cpu_count() or 1,
     )
     emit(arguments, _written(arguments, report))

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     """What to show."""
     parser.add_argument("path", metavar="PATH", type=artifact, help=HELP)
+    parser.add_argument("--kernels", action="store_true", help="kernels by name and SM (unpacks every payload)")
     add_format(parser)
     add_output(parser)
 
@@ -25,7 +26,7 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     from pipeline.inventory import take_inventory
     from pipeline.policy import load_policy
 
-    inventory = take_inventory(arguments.path)
+    inventory = take_inventory(arguments.path, kernels=arguments.kernels)
     if not inventory.elves and not inventory.fatbins and not inventory.bare and not inventory.damage:
         raise NothingExamined(f"{arguments.path}: neither ELF nor device code", remedy="name the bundle itself")
     shown = show((inventory,), load_policy())

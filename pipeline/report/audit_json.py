@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pipeline.model.document import document
+from pipeline.report.kernels_json import kernels_content
 
 if TYPE_CHECKING:
     from pipeline.audit.report import AuditReport, PassVerdict, TargetReport
@@ -31,6 +32,7 @@ def audit_document(report: AuditReport) -> dict[str, Any]:
         "outcomes": [outcome.to_json() for outcome in report.outcomes],
         "findings": [finding.to_json() for finding in report.findings],
         "notes": list(report.notes),
+        **({"kernels": kernels_content(report.kernels)} if report.kernels is not None else {}),
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.model.document import document
+from pipeline.report.kernels_json import groups_content
 
 if TYPE_CHECKING:
     from pipeline.audit.shown import Shown
@@ -31,5 +32,6 @@ def show_json(shown: Shown) -> str:
                 for gpu in shown.gpus
             ],
             "images": [{"what": what, "count": count} for what, count in shown.archs],
+            **({"kernels": groups_content(shown.kernels)} if shown.kernels is not None else {}),
         },
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.audit.shown import Cell
+from pipeline.report.kernels_text import kernels_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,6 +40,9 @@ def _lines(shown: Shown) -> Iterator[str]:
     yield "C cubin, J compiled from PTX by the driver, - does not load, ? unknown, blank: driver and GPU never meet"
     yield ""
     yield from _blocks(served)
+    if shown.kernels:
+        yield ""
+        yield kernels_text(shown.kernels)
 
 
 def _blocks(served: list[ShownGpu]) -> Iterator[str]:
