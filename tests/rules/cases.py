@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pipeline.model.arch import ArchKind, TargetArch
+from pipeline.model.cpu import CpuLevel
 from pipeline.model.lane import Flavour, Platform
 from pipeline.model.versions import GlibcVersion, GlibcxxVersion, ToolkitVersion
 from pipeline.rules.declaration import Declaration, HostFloor
 from tests.rules.forge import Elf, build, container, images, pack
+from tests.rules.saved import save_image
 from tests.toolchain import TOOLKITS, Image, fatbinary, ptxas
 
 if TYPE_CHECKING:
@@ -117,6 +119,8 @@ def compat_image(folder: Path) -> Path:
     compat = root / "usr/local/cuda-13.0/compat"
     build(Elf("libcuda.so.580.65.06", soname="libcuda.so.1", exports=["cuInit"]), compat)
     (compat / "libcuda.so.1").symlink_to("libcuda.so.580.65.06")
+    (root / "etc/ld.so.conf.d").mkdir(parents=True)
+    (root / "etc/ld.so.conf.d/00-compat.conf").write_text("/usr/local/cuda-13.0/compat\n")
     build(Elf("libk.so", [container("13.0", "90")], needed=["libcuda.so.1", "libc.so.6"]), root / "app")
     return root
 
@@ -128,6 +132,16 @@ def for_aarch64(folder: Path) -> Path:
     content[18:20] = (183).to_bytes(2, "little")
     path.write_bytes(content)
     return path
+
+
+def requiring(requirement: str) -> Callable[[Path], Path]:
+    """A saved image whose code runs from 525.60.13 on."""
+
+    def make(folder: Path) -> Path:
+        build(Elf("libk.so", [container("12.8", "80")]), folder / "layer" / "app")
+        return save_image([folder / "layer"], folder / "image.tar", {"NVIDIA_REQUIRE_CUDA": requirement})
+
+    return make
 
 
 def declared(*archs: str, toolkit: str = "12.8") -> Declaration:
@@ -143,6 +157,8 @@ def declared(*archs: str, toolkit: str = "12.8") -> Declaration:
     )
 
 
+BUDGET = replace(declared("80"), size_budget=8 << 10)
+LEVELS = HostFloor(cpu=CpuLevel.V2), HostFloor(cpu=CpuLevel.V3)
 OLD_HOST = HostFloor(glibc=GlibcVersion("2.31"), glibcxx=GlibcxxVersion("3.4.28"))
 NEW_HOST = HostFloor(glibc=GlibcVersion("2.39"), glibcxx=GlibcxxVersion("3.4.33"))
 STRTOL = library(undefined={"libc.so.6": ["__isoc23_strtol@GLIBC_2.38"]})
@@ -169,6 +185,7 @@ TWINS: tuple[Twins, ...] = (
         Asked(bundle(*STUB), "80@570"),
         Asked(bundle(kernels(needed=["libcuda.so.1"], runpath="$ORIGIN")), "80@570"),
     ),
+    Twins("require-cuda", Asked(requiring("cuda>=12.8"), "80@535"), Asked(requiring("cuda>=12.0"), "80@535")),
     Twins(
         "libcuda-symbol",
         Asked(library(needed=["libcuda.so.1"], undefined=CONTEXT), "80@535"),
@@ -204,6 +221,11 @@ TWINS: tuple[Twins, ...] = (
     Twins("glibc-floor", Asked(STRTOL, "80@570", OLD_HOST), Asked(STRTOL, "80@570", NEW_HOST)),
     Twins("libstdcxx-floor", Asked(THROW, "80@570", OLD_HOST), Asked(THROW, "80@570", NEW_HOST)),
     Twins(
+        "x86-64-level",
+        Asked(library(isa="x86-64-v3"), "80@570", LEVELS[0]),
+        Asked(library(isa="x86-64-v3"), "80@570", LEVELS[1]),
+    ),
+    Twins(
         "declared-archs",
         Asked(library(names="80"), "80@570", declaration=declared("80", "90")),
         Asked(library(names="80 90"), "80@570", declaration=declared("80", "90")),
@@ -212,5 +234,10 @@ TWINS: tuple[Twins, ...] = (
         "toolkit-mismatch",
         Asked(library("12.9", "80"), "80@570", declaration=declared("80")),
         Asked(library("12.8", "80"), "80@570", declaration=declared("80")),
+    ),
+    Twins(
+        "size-budget",
+        Asked(library(padding=16 << 10), "80@570", declaration=BUDGET),
+        Asked(library(padding=16 << 10), "80@570", declaration=replace(BUDGET, size_budget=64 << 10)),
     ),
 )

@@ -50,7 +50,10 @@ def long_kernel(toolkit: str, arch: str) -> Image:
 
 @dataclass(slots=True)
 class Elf:
-    """A host ELF file to be: ``undefined`` maps a library to symbols, ``NAME@VERSION`` where they are versioned."""
+    """A host ELF file to be: ``undefined`` maps a library to symbols, ``NAME@VERSION`` where they are versioned.
+
+    ``isa`` is the x86-64 level for its property note; ``padding`` and ``code`` add so many bytes of data and code.
+    """
 
     name: str
     containers: list[bytes] = field(default_factory=list)
@@ -63,6 +66,9 @@ class Elf:
     runpath: str = ""
     rpath: str = ""
     program: bool = False
+    isa: str = ""
+    padding: int = 0
+    code: int = 0
 
 
 def build(elf: Elf, folder: Path) -> Path:
@@ -76,6 +82,7 @@ def build(elf: Elf, folder: Path) -> Path:
     flags = ["-pie"] if elf.program else ["-shared", f"-Wl,-soname,{elf.soname or elf.name}"]
     flags += [f"-Wl,-rpath,{elf.runpath},--enable-new-dtags"] if elf.runpath else []
     flags += [f"-Wl,-rpath,{elf.rpath},--disable-new-dtags"] if elf.rpath else []
+    flags += [f"-Wl,-z,{elf.isa}"] if elf.isa else []
     out = folder / elf.name
     command = ["gcc", *flags, "-nostdlib", "-Wl,--build-id=none,--no-as-needed,--allow-shlib-undefined", "-s"]
     subprocess.run(
@@ -103,7 +110,7 @@ def _symbols(elf: Elf) -> list[str]:
     for table, weak in ((elf.undefined, False), (elf.weak, True)):
         for name in sorted({symbol.partition("@")[0] for group in table.values() for symbol in group}):
             asm += ([f".weak {name}"] if weak else []) + [f".quad {name}"]
-    asm.append(".text")
+    asm += [f".fill {elf.padding}", ".text", f".fill {elf.code}"]
     for name in [*elf.exports, *(["_start"] if elf.program else [])]:
         asm += [f".globl {name}", f".type {name},@function", f"{name}: ret", f".size {name}, .-{name}"]
     return [*asm, '.section .note.GNU-stack,"",@progbits']
