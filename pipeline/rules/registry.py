@@ -28,8 +28,11 @@ from pipeline.rules import (
     ptx_isa,
     register_budget,
     static_shared_memory,
+    require_cuda,
+    size_budget,
     toolkit_major,
     toolkit_mismatch,
+    x86_64_level,
 )
 
 if TYPE_CHECKING:
@@ -63,6 +66,7 @@ RULES: tuple[Rule, ...] = tuple(
         platform_mismatch,
         compat_shim,
         driver_library_shipped,
+        require_cuda,
         libcuda_symbol,
         fatbin_codec,
         ptx_isa,
@@ -77,8 +81,10 @@ RULES: tuple[Rule, ...] = tuple(
         needed_library,
         glibc_floor,
         libstdcxx_floor,
+        x86_64_level,
         declared_archs,
         toolkit_mismatch,
+        size_budget,
     )
 )
 
