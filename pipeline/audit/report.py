@@ -83,7 +83,8 @@ class TargetReport:
 class AuditReport:
     """Everything an audit says. ``deep`` tells whether compressed payloads were looked into.
 
-    ``kernels`` is their table where they were read. ``asked`` is false when neither a target nor a declaration nor a host was named: then the audit only shows.
+    ``kernels`` is their table where they were read. ``asked`` is false when neither a target nor a declaration nor a
+    host was named: then the audit only shows.
     """
 
     artifacts: tuple[AuditedArtifact, ...]
