@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from pipeline.formats.facts import BareImage, Damage, ElfFacts, FatbinFacts, LoaderConf, Opaque
+from pipeline.formats.facts import BareImage, Damage, ElfFacts, FatbinFacts, ImageFacts, LoaderConf, Opaque
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from pipeline.formats.budgets import Budgets
-    from pipeline.formats.facts import ImageFacts
     from pipeline.formats.fatbin import ContainerReader
     from pipeline.formats.kernels import KernelNames
     from pipeline.model.paths import MemberPath
 
-_Fact = TypeVar("_Fact", BareImage, Damage, ElfFacts, FatbinFacts, LoaderConf, Opaque)
+_Fact = TypeVar("_Fact", BareImage, Damage, ElfFacts, FatbinFacts, ImageFacts, LoaderConf, Opaque)
 
 
 @dataclass(slots=True)
@@ -88,6 +87,10 @@ class Ledger:
         self.loader_confs += _moved(other.loader_confs, moved)
         for damage in _moved(other.damages, moved):
             self.damage(damage.path, damage.what)
+        for image, config in zip(other.images, other.configs, strict=True):
+            for here in _moved([image], moved):
+                self.images.append(here)
+                self.configs.append(config)
         self.links |= {path: target for old, target in other.links.items() if (path := moved(old)) is not None}
         files = {path: size for old, size in other.files.items() if (path := moved(old)) is not None}
         self.files |= files

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from pipeline.binary import FormatError, View, open_view
+from pipeline.binary import BufferView, FormatError, View, open_view
 from pipeline.formats import compression, oci, tar
 from pipeline.formats.recognize import HEAD
 from pipeline.formats.stream import Stream, ViewStream
@@ -125,8 +125,9 @@ class ArchiveStore:
     def layer(self, name: str, place: MemberPath) -> Layer | None:
         """A layer that was read while it went by, or is read now."""
         name = self._resolved(name)
-        if name in self.views and name not in self.layers:
-            self.layers[name] = read_layer(self.walk, self.views[name], place, self.digester, self._before())
+        kept = self.views.get(name) or (BufferView(self.documents[name]) if name in self.documents else None)
+        if kept is not None and name not in self.layers:
+            self.layers[name] = read_layer(self.walk, kept, place, self.digester, self._before())
         return self.layers.get(name)
 
     def _resolved(self, name: str) -> str:

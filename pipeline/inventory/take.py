@@ -62,7 +62,8 @@ def take_inventory(
     ledger = Ledger(budgets, reader, deep or kernels, names, _platform(machine or os.uname().machine))
     root, progress = MemberPath((str(path),)), progress or _silent
     if not isinstance(path, Path):
-        return _inventory(ledger, root, _walk_source(path, root, ledger, progress), sha256 or "")
+        sent = _walk_source(path, root, ledger, progress)
+        return _inventory(ledger, root, sent, sha256 or _image_digest(ledger, root))
     if not path.exists():
         raise UsageError(f"{path} does not exist", remedy="name a file or a folder")
     walk = partial(_walk_tree if path.is_dir() else _walk_file, path, root, ledger, progress)
