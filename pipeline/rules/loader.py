@@ -1,8 +1,8 @@
 """Finds shared libraries as the dynamic linker does: what is loaded already, RPATH, RUNPATH, ld.so.conf, the host.
 
-The order is that of glibc (ld.so(8), dl-load.c), with nothing in LD_LIBRARY_PATH. Three things it knows are not in an
-artifact: ``$LIB`` is the distribution's word, so every usual one is tried; a relative search path depends on the
-working directory and finds nothing; what a program opens at run time comes in an order that nobody sees, so a library
+The order is that of glibc (ld.so(8), dl-load.c), with nothing in LD_LIBRARY_PATH. Some things it knows are not in an
+artifact: ``$LIB`` is the distribution's word, so every usual one is tried; relative search paths and ``$PLATFORM``
+depend on the working directory and the processor and find nothing; what a program opens at run time comes in an order that nobody sees, so a library
 that no program needs is judged with any program of its container around it.
 """
 
@@ -159,10 +159,7 @@ class Loader:
 
     def _expanded(self, loaded: Loaded, entries: tuple[str, ...]) -> Iterator[str]:
         for entry in entries:
-            yield from expand(entry, loaded.origin, loaded.elf.machine, rooted=self._rooted(loaded.place))
-
-    def _rooted(self, place: Place) -> bool:
-        return place.container in self.tree.roots
+            yield from expand(entry, loaded.origin, rooted=loaded.place.container in self.tree.roots)
 
     def _usable(self, container: str, path: str, user: ElfFacts) -> tuple[Place, Place] | None:
         """The path and the library behind it, if it is one for the same machine; others are passed over."""

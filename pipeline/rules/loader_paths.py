@@ -30,15 +30,15 @@ _CUSTOM = "etc/ld.so.conf.d/*.conf"
 _MOST_FOLDERS = 10_000
 
 
-def expand(entry: str, origin: str, machine: str, *, rooted: bool) -> Iterator[str]:
-    """A search path entry with ``$ORIGIN``, ``$LIB`` and ``$PLATFORM`` filled in.
+def expand(entry: str, origin: str, *, rooted: bool) -> Iterator[str]:
+    """A search path entry with ``$ORIGIN`` and ``$LIB`` filled in; ``origin`` is relative to the container's root.
 
-    ``origin`` is relative to the container's root. Relative entries depend on the working directory and give nothing.
+    Relative entries depend on the working directory, ``$PLATFORM`` on processor and glibc (``haswell`` up to 2.36,
+    ``x86_64`` since): both find nothing that can be relied on.
     """
     for name in ("ORIGIN", "LIB", "PLATFORM"):
         entry = entry.replace(f"${{{name}}}", f"${name}")
-    entry = entry.replace("$PLATFORM", machine)
-    if not entry.startswith(("/", "$ORIGIN")):
+    if "$PLATFORM" in entry or not entry.startswith(("/", "$ORIGIN")):
         return
     for lib in _LIB if "$LIB" in entry else ("",):
         filled = entry.replace("$LIB", lib)
