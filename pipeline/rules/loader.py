@@ -2,8 +2,8 @@
 
 The order is that of glibc (ld.so(8), dl-load.c), with nothing in LD_LIBRARY_PATH. Some things it knows are not in an
 artifact: ``$LIB`` is the distribution's word, so every usual one is tried; relative search paths and ``$PLATFORM``
-depend on the working directory and the processor and find nothing; what a program opens at run time comes in an order that nobody sees, so a library
-that no program needs is judged with any program of its container around it.
+depend on the working directory and the processor and find nothing; what a program opens at run time comes in an order
+that nobody sees, so a library that no program needs is judged with any program of its container around it.
 """
 
 from __future__ import annotations
