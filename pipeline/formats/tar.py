@@ -175,5 +175,7 @@ def _checksum_fits(block: bytes) -> bool:
         return False
     wanted = int(digits, 8)
     plain = sum(block) - sum(block[_CHECKSUM]) + 8 * 0x20
+    if wanted == plain:
+        return True
     signed = plain - 256 * sum(1 for index, byte in enumerate(block) if byte > 127 and not 148 <= index < 156)
-    return wanted in {plain, signed}
+    return wanted == signed

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from pipeline.inventory.ledger import Ledger
     from pipeline.model.paths import MemberPath
 
-_APPLIED = 4_000_000
+_APPLIED_PER_FILE = 6
+"""How many members may be put together for each file that an artifact may have: an image may repeat a layer."""
 
 
 @dataclass(slots=True)
@@ -69,7 +70,7 @@ def _overlay(image: Rootfs, path: MemberPath, ledger: Ledger) -> Overlay:
     overlay, applied = Overlay(ledger.budgets.members), 0
     for index, (name, layer) in enumerate(image.layers):
         applied += layer.members
-        if applied > _APPLIED:
+        if applied > _APPLIED_PER_FILE * ledger.budgets.members:
             ledger.damage(path.child(name), "layers repeated so often that they are not put together")
             break
         for inner, what in overlay.apply(index, layer.changes):

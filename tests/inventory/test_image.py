@@ -88,7 +88,7 @@ def rootfs(inventory: Inventory) -> dict[str, str]:
     """Paths of files (``f``), links (``l``) and special files (``s``) in the image's file system."""
     found = dict.fromkeys(inventory.files, "f") | {path: f"l {to}" for path, to in inventory.links.items()}
     found |= {str(item.path): "s" for item in inventory.opaque if item.what in {"device node", "named pipe"}}
-    return {path.split("!/", 2)[2]: what for path, what in found.items() if path.count("!/") >= 2}
+    return {path.split("!/", 2)[2]: what for path, what in found.items() if path.count("!/") == 2}
 
 
 def layers_of(inventory: Inventory) -> list[str]:

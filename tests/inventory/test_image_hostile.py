@@ -124,15 +124,14 @@ def test_lies_in_what_docker_saved(tmp_path: Path, read: Callable[..., Inventory
         assert any(expected in what for what in found) or (key == "manifest.json" and "JSON" in found[0]), (key, found)
 
 
-@READ
-def test_layers_linked_to_each_other_in_a_circle(tmp_path: Path, read: Callable[..., Inventory]) -> None:
+def test_layers_linked_to_each_other_in_a_circle(tmp_path: Path) -> None:
     first, second = (f"{number * 64}/layer.tar" for number in "12")
     made = config(["sha256:" + "0" * 64])
-    manifest = json.dumps([{"Config": "3" * 64, "Layers": [first]}]).encode()
-    path = tar_of({"manifest.json": manifest}, links={first: f"../{second}", second: f"../{first}"})
-    sent = Sent(path)
-    assert "a configuration that is not in the image" in whats(take_inventory(sent))[0]
-    del made, read, tmp_path
+    name = f"{digest(made)[7:]}.json"
+    files = {name: made, "manifest.json": json.dumps([{"Config": name, "Layers": [first]}]).encode()}
+    content = tar_of(files, links={first: f"../{second}", second: f"../{first}"})
+    for taken in (_file(tmp_path, content), Sent(content)):
+        assert "a layer that is not in the image" in whats(take_inventory(taken))[0]
 
 
 @READ
@@ -187,13 +186,12 @@ def test_damage_that_is_not_listed_is_not_forgotten(tmp_path: Path) -> None:
 
 
 def test_a_layer_that_is_repeated_without_end(tmp_path: Path) -> None:
-    content = layer(*(Member(f"d/{index}") for index in range(5000)))
+    content = layer(*(Member(f"d/{index}") for index in range(500)))
     layout = Layout()
     made = layout.blob(config([digest(content)] * 1000), CONFIG_TYPE)
     layout.listed.append(layout.manifest(made, [layout.blob(content, "x")] * 1000))
-    started = time.monotonic()
-    assert "repeated so often" in whats(as_file(tmp_path, layout.parts()))[0]
-    assert time.monotonic() - started < 30
+    assert whats(as_file(tmp_path, layout.parts())) == []
+    assert "repeated so often" in whats(as_file(tmp_path, layout.parts(), budgets=Budgets(members=5000)))[0]
 
 
 @READ
