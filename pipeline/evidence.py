@@ -43,6 +43,8 @@ def scope_of(lane: Lane, check: str) -> str:
         promise: tuple[object, ...] = (*origin, lane.recipe, lane.toolkit_origin, *_compilation(lane))
     elif kind == "smoke":
         promise = (lane.smoke, lane.base_image)
+    elif kind == "diff":
+        promise = (__version__, _previous(lane), sorted(lane.may_lose), lane.host_libraries, *_overrides(lane))
     elif kind == "load":
         promise = (lane.smoke, lane.base_image, *_overrides(lane))
     else:
@@ -59,6 +61,11 @@ def _compilation(lane: Lane) -> tuple[object, ...]:
 def _overrides(lane: Lane) -> tuple[object, ...]:
     """Which libraries may lack architectures. Sorted: the order of patterns promises nothing."""
     return (sorted(lane.by_design), sorted(lane.never_by_design))
+
+
+def _previous(lane: Lane) -> object:
+    """Digest of the bundle released before; where its bytes come from promises nothing."""
+    return lane.previous.sha256 if lane.previous is not None else None
 
 
 def _portable(source: Source) -> object:

@@ -155,7 +155,7 @@ def _stand_on_evidence(lane: Lane, check: str, artifact: Artifact, evidence: Seq
     misplaced = _seen_elsewhere(lane, check, newest)
     if misplaced:
         return CheckStanding(check, Standing.MISSING, misplaced, newest)
-    return CheckStanding(check, Standing.INFERRED if check == "audit" else Standing.PROVEN, "", newest)
+    return CheckStanding(check, Standing.INFERRED if check in {"audit", "diff"} else Standing.PROVEN, "", newest)
 
 
 def _seen_elsewhere(lane: Lane, check: str, record: Evidence) -> str | None:

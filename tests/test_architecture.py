@@ -27,6 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "matrix": {"model", "policy", "formats"},
     "rules": {"formats", "policy", "model"},
     "audit": {"rules", "inventory", "formats", "policy", "model"},
+    "diff": {"audit", "rules", "formats", "policy", "model"},
     "explain": {"policy", "model", "rules"},
     "engine": {"model"},
     "machine": {"model"},
@@ -37,7 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "gate": {"model", "evidence"},
     "compat": {"model", "gate"},
     "publishers": {"model", "gate", "compat"},
-    "report": {"model", "gate", "audit", "explain", "formats", "rules", "policy", "serve", "gpu"},
+    "report": {"model", "gate", "audit", "diff", "explain", "formats", "rules", "policy", "serve", "gpu"},
 }
 UPPER = {"stages", "commands", "cli", "__main__", "__init__"}
 

@@ -13,6 +13,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("load", "give every device-code module to the driver of this machine"),
     ("smoke", "unpack a bundle, start its server, ask for one token"),
     ("show", "what is inside: SM by driver branch, floors, what blocks the next lower branch"),
+    ("diff", "what a release lost against the one before it: architectures, drivers, kernels, libraries"),
     ("gate", "evidence in, verdict out; builds and runs nothing"),
     ("publish", "publish what the gate approved, byte for byte"),
     ("run", "plan, build, audit, smoke and gate; resumable"),
@@ -24,5 +25,5 @@ COMMANDS: tuple[tuple[str, str], ...] = (
 )
 """The commands of this version, in the order of a release, each with the line that ``--help`` shows."""
 
-NOT_YET = ("diff", "pick", "init", "workflow")
+NOT_YET = ("pick", "init", "workflow")
 """Commands that the contract names and this version does not have."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from pipeline.matrix.mistakes import Mistake
 from pipeline.matrix.settings import BROKEN
 from pipeline.model.lane import (
+    LOSSES,
     BundleSpec,
     Flavour,
     GitSource,
@@ -80,6 +81,7 @@ def mistakes_in(row: Row) -> Iterator[Mistake]:
         yield from _incomplete_build(row)
     yield from _cuda_mistakes(row) if row.flavour is Flavour.CUDA else _cpu_mistakes(row)
     yield from _smoke_mistakes(row, row.values["smoke"])
+    yield from _previous_mistakes(row)
     yield from _check_mistakes(row)
 
 
@@ -121,8 +123,18 @@ def _smoke_mistakes(row: Row, smoke: SmokeSettings) -> Iterator[Mistake]:
         )
 
 
+def _previous_mistakes(row: Row) -> Iterator[Mistake]:
+    if isinstance(row.values.get("previous"), GitSource | PathSource | SdistSource):
+        yield row.wrong("previous", "'previous' is a source to build", "name a finished bundle: file, url or wheel")
+    if "may_lose" in row.combination and "previous" not in row.values:
+        yield row.wrong("may_lose", "'may_lose' without 'previous' allows nothing", "add previous: NAME")
+    for rule in row.values.get("may_lose", ()):
+        if rule not in LOSSES:
+            yield row.wrong("may_lose", f"{rule!r} is not a rule of a comparison", f"write some of {', '.join(LOSSES)}")
+
+
 def _check_mistakes(row: Row) -> Iterator[Mistake]:
-    possible = _possible_checks(_targets(row))
+    possible = _possible_checks(_targets(row), compared="previous" in row.values)
     for check in row.values.get("required", ()):
         if check not in possible:
             yield row.wrong("required", f"this lane has no check {check!r}", f"write some of {', '.join(possible)}")
@@ -132,16 +144,18 @@ def _targets(row: Row) -> tuple[Target, ...]:
     return row.values.get("targets", ()) if row.flavour is Flavour.CUDA else ()
 
 
-def _possible_checks(targets: Sequence[Target]) -> tuple[str, ...]:
-    return ("audit", "smoke@cpu", *(f"{kind}@{target.label}" for target in targets for kind in ("load", "smoke")))
+def _possible_checks(targets: Sequence[Target], *, compared: bool) -> tuple[str, ...]:
+    always = ("audit", *(("diff",) if compared else ()), "smoke@cpu")
+    return (*always, *(f"{kind}@{target.label}" for target in targets for kind in ("load", "smoke")))
 
 
-def required_checks(flavour: Flavour, targets: Sequence[Target]) -> tuple[str, ...]:
+def required_checks(flavour: Flavour, targets: Sequence[Target], *, compared: bool = False) -> tuple[str, ...]:
     """What a lane needs unless the file says otherwise. A smoke on the CPU is never evidence for a GPU target."""
+    read = ("audit", "diff") if compared else ("audit",)
     if flavour is Flavour.CPU:
-        return ("audit", "smoke@cpu")
+        return (*read, "smoke@cpu")
     proofs = [f"{kind}@{target.label}" for target in targets if target.required for kind in ("load", "smoke")]
-    return ("audit", *proofs)
+    return (*read, *proofs)
 
 
 def lane_of(row: Row, lane_id: str, bundle: BundleSpec) -> Lane:
@@ -171,7 +185,7 @@ def lane_of(row: Row, lane_id: str, bundle: BundleSpec) -> Lane:
         size_budget=get("size_budget"),
         targets=targets,
         smoke=row.values["smoke"],
-        required=get("required") or required_checks(row.flavour, targets),
+        required=get("required") or required_checks(row.flavour, targets, compared="previous" in row.values),
         waivers=(),
         on_demand=get("on_demand", False),
         combination=dict(row.combination),
@@ -180,4 +194,6 @@ def lane_of(row: Row, lane_id: str, bundle: BundleSpec) -> Lane:
         places=dict(row.places),
         by_design=get("by_design", ()) if cuda else (),
         never_by_design=get("never_by_design", ()) if cuda else (),
+        previous=get("previous"),
+        may_lose=get("may_lose", ()),
     )

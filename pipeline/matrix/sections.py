@@ -20,8 +20,11 @@ GLIBCXX = Text("a libstdc++ symbol version", "3.4.28", r"3\.4\.[0-9]{1,3}")
 SIZE = Text("a size", "900 MiB", SIZE_PATTERN)
 ARCHS = Text("a list of architectures", "80-real;90a-real;120-virtual", r"[0-9A-Za-z;,.+=_\[\]\"' -]+")
 LIBRARY = Text("the soname of a shared library", "libcublas.so.13", r"[^\s/]+\.so(\.[0-9]+)*")
+LOSS = Text("a rule of a comparison", "kernel-gone", r"[a-z]+(-[a-z]+)*")
 LIBRARY_PATTERN = Text("a library's file name", "libflash_attn_*.so", r"[^\s/]+")
-CHECK = Text("a check", "smoke@90@580.65.06", r"audit|smoke@cpu|(load|smoke)@[0-9]{2,3}@[0-9]{3}(\.[0-9]{1,3}){0,2}")
+CHECK = Text(
+    "a check", "smoke@90@580.65.06", r"audit|diff|smoke@cpu|(load|smoke)@[0-9]{2,3}@[0-9]{3}(\.[0-9]{1,3}){0,2}"
+)
 TARGET = Text(
     "the name of a target, or SM@DRIVER",
     "90@580.65.06",

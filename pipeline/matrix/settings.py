@@ -52,6 +52,7 @@ class SettingsReader:
         self._targets = definitions.targets
         self._sections: Mapping[str, Section[Any]] = {
             "source": definitions.sources,
+            "previous": definitions.sources,
             "recipe": definitions.recipes,
             "base_image": definitions.base_images,
             "smoke": definitions.smoke,
@@ -66,6 +67,7 @@ class SettingsReader:
             "host_libraries": words,
             "by_design": words,
             "never_by_design": words,
+            "may_lose": words,
             "runner": words,
         }
 

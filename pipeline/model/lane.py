@@ -201,6 +201,20 @@ class Position:
         return f"{self.file}:{self.line}:{self.column}"
 
 
+LOSSES = (
+    "arch-lost",
+    "floor-raised",
+    "codec-changed",
+    "kernel-gone",
+    "file-gone",
+    "needed-added",
+    "glibc-raised",
+    "libstdcxx-raised",
+    "size-grown",
+)
+"""The rules of a comparison with the bundle that was released before, gravest first."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
     """One row of the expanded matrix, with everything that later stages need to know.
@@ -212,6 +226,8 @@ class Lane:
     ``by_design`` and ``never_by_design`` are shell patterns of libraries: those that dispatch between architectures
     themselves, and those in which every unit must serve every target. ``host_glibcxx`` and ``host_cpu`` are what the
     oldest promised host has, ``size_budget`` the most bytes of the asset; ``None`` where nothing is promised.
+    ``previous`` is the bundle released before, with which check ``diff`` compares; ``may_lose`` are the rules of that
+    comparison whose losses are meant.
     """
 
     id: str
@@ -242,6 +258,8 @@ class Lane:
     host_glibcxx: GlibcxxVersion | None = None
     host_cpu: CpuLevel | None = None
     size_budget: int | None = None
+    previous: PrebuiltSource | None = None
+    may_lose: tuple[str, ...] = ()
 
     @property
     def prebuilt(self) -> bool:
