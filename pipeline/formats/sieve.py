@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from pipeline.formats.stream import Stream
 
 _HEAD = 64 << 10
-_SECTION_NAMES = 4 << 20  # the name table stands right before the section table
+_SECTION_NAMES = 4 << 20  # GNU ld puts the name table right before the section table
+_OWN_NAME, _AROUND = b"\0.shstrtab\0", 64 << 10  # LLD puts it before .strtab, which can be larger than all that is kept
+_WINDOW = 1 << 20
 _SEGMENT_START = 32 << 20  # symbols and strings open the first segment, strings the second
 _ENDLESS = 1 << 62
 _GAP = 4 << 10  # between two containers
@@ -82,8 +84,7 @@ def sift(stream: Stream, reader: ContainerReader) -> tuple[SparseView, Recalled]
     for low, high in sieve.plan.scanned:
         sieve.go_on(low - stream.offset)
         sieve.scan(high)
-    while stream.peek(1):
-        sieve.go_on(PIECE)
+    sieve.tail()
     return SparseView(stream.offset, sieve.keeper.starts, sieve.keeper.pieces), Recalled(sieve.seen)
 
 
@@ -104,6 +105,8 @@ class _Sieve:
             length, found = stream.distance(fatbin.MAGIC)
             if not length and not found:
                 return
+            if length >= high - stream.offset:
+                length, found = high - stream.offset, False
             after = min(length, max(gap_end - stream.offset, 0))
             self.keeper.keep(stream.offset, stream.take(after))
             self.go_on(length - after)
@@ -127,6 +130,19 @@ class _Sieve:
                     if keeper.total + len(data) <= keeper.limit:
                         keeper.keep(stream.offset - len(data), data)
         _skip(stream, end - stream.offset)
+
+    def tail(self) -> None:
+        """Pass what follows the segments; the section names are found by their own name in them."""
+        stream, keeper = self.stream, self.keeper
+        while data := stream.peek(_WINDOW):
+            at = data.find(_OWN_NAME)
+            if at < 0:
+                self.go_on(len(data) - _AROUND if len(data) == _WINDOW else len(data))
+                continue
+            self.go_on(at - _AROUND)
+            names = stream.take(min(at, _AROUND) + min(_AROUND, len(data) - at))
+            if keeper.total + len(names) <= keeper.limit:
+                keeper.keep(stream.offset - len(names), names)
 
     def _plausible(self) -> bool:
         """Whether a container with at least one entry begins here, and not just four equal bytes."""

@@ -107,3 +107,17 @@ def test_a_false_container_that_hides_a_real_one_is_never_silence(zstd_fatbin: b
     reader = ContainerReader(glance.names, recalled, glance.budgets)
     with pytest.raises(NotKept):
         list(containers(read_elf(view, STANDARD), reader))
+
+
+@pytest.mark.parametrize("step", [1000, 1 << 20, 16 << 20])
+def test_section_names_far_before_the_section_table(library: bytes, glance: ContainerReader, step: int) -> None:
+    """LLD writes .shstrtab before .strtab, and the latter can have any size."""
+    table, names = struct.unpack_from("<Q", library, 40)[0], struct.unpack_from("<H", library, 62)[0]
+    row = table + 64 * names
+    offset, size = struct.unpack_from("<QQ", library, row + 24)
+    moved = bytearray(library[:table] + library[offset : offset + size] + bytes(9 << 20) + library[table:])
+    struct.pack_into("<Q", moved, 40, len(moved) - (len(library) - table))
+    struct.pack_into("<Q", moved, len(moved) - (len(library) - table) + 64 * names + 24, table)
+    view, recalled = sift(in_steps(bytes(moved), step), glance)
+    again = ContainerReader(glance.names, recalled, glance.budgets)
+    assert facts(view, again) == facts(BufferView(bytes(moved)), glance)
