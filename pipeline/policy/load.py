@@ -27,6 +27,7 @@ from pipeline.policy.rows import (
     GpuRow,
     HostLibrary,
     KindRow,
+    OptionalStack,
     Provider,
     RuntimeRow,
     ToolkitRow,
@@ -74,6 +75,7 @@ def _build(tables: dict[str, list[Row]]) -> Policy:
             for row in tables["boards"]
         ),
         host_libraries={row["soname"]: _host_library(row) for row in tables["host_libraries"]},
+        optional_stacks=tuple(OptionalStack(row["stack"], row["pattern"]) for row in tables["optional_stacks"]),
         runtimes=tuple(_runtime(row) for row in tables["libstdcxx"]),
         manylinux=tuple(_runtime(row) for row in tables["manylinux"]),
         cuda_sonames={

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         GpuRow,
         HostLibrary,
         KindRow,
+        OptionalStack,
         RuntimeRow,
         ToolkitRow,
     )
@@ -52,6 +53,7 @@ class Policy:
     symbols: dict[str, ToolkitVersion | None]
     boards: tuple[BoardRow, ...]
     host_libraries: dict[str, HostLibrary]
+    optional_stacks: tuple[OptionalStack, ...]
     runtimes: tuple[RuntimeRow, ...]
     manylinux: tuple[RuntimeRow, ...]
     cuda_sonames: dict[str, CudaSoname]

@@ -159,6 +159,14 @@ class HostLibrary:
 
 
 @dataclass(frozen=True, slots=True)
+class OptionalStack:
+    """Libraries (a regular expression) that mark their user as a plugin for machines which have that stack."""
+
+    stack: str
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
 class RuntimeRow:
     """The newest symbol versions of GCC's runtime libraries, of one release of GCC or of one manylinux policy.
 

@@ -21,6 +21,7 @@ NAMES = (
     "forward_compatibility",
     "boards",
     "host_libraries",
+    "optional_stacks",
     "libstdcxx",
     "manylinux",
     "cuda_sonames",
