@@ -24,6 +24,7 @@ _BRINGS = (
     ("libnvshmem", ("nvidia-nvshmem",)),
     ("libnvjpeg", ("nvidia-nvjpeg",)),
     ("libnpp", ("nvidia-npp",)),
+    ("libgomp.so.1", ("torch",)),
     ("libtorch", ("torch",)),
     ("libc10", ("torch",)),
     ("libshm", ("torch",)),

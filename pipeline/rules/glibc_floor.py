@@ -1,7 +1,7 @@
 """A host file needs a newer C library than the declared host has.
 
 What: the highest GLIBC_ symbol version that a program or library requires is above the host's glibc. (An image or
-bundle with a C library of its own is measured against that one.)
+bundle with a C library of its own is measured against that one; plugins for other stacks get a warning.)
 
 Why: binaries built on a new distribution bind to its newest symbols. Users see "version `GLIBC_2.38' not found" at
 process start.
@@ -18,6 +18,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.model.versions import GlibcVersion
+from pipeline.rules.optional import stack_of
 from pipeline.rules.subject import Claim, Effect, Examination
 from pipeline.rules.symbol_versions import GLIBC, highest
 
@@ -43,12 +44,12 @@ def check(subject: Subject) -> Examination:
     claims = tuple(
         Claim(
             rule=RULE,
-            effect=Effect.FAIL,
+            effect=Effect.WARNING if stack_of(elf, subject.policy) else Effect.FAIL,
             path=str(elf.path),
             declared=f"glibc {floor}{origin}",
             observed=f"needs glibc {version}",
             remedy=f"build in an image with glibc {floor} or older, or raise the host floor to {version}",
-            targets=subject.labels,
+            targets=() if stack_of(elf, subject.policy) else subject.labels,
             group=str(version),
         )
         for elf, version in needs

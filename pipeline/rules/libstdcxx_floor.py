@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.model.versions import DottedVersion
 from pipeline.policy.unknown import UnknownRuntime
+from pipeline.rules.optional import stack_of
 from pipeline.rules.subject import Claim, Effect, Examination
 from pipeline.rules.symbol_versions import CXXABI, GCC, GLIBCXX, highest
 
@@ -107,6 +108,7 @@ def _unoffered(subject: Subject, elf: ElfFacts, promised: _Promised) -> Iterator
 
 
 def _claim(subject: Subject, elf: ElfFacts, declared: str, version: str, *, certain: bool) -> Claim:
+    certain = certain and not stack_of(elf, subject.policy)
     return Claim(
         rule=RULE,
         effect=Effect.FAIL if certain else Effect.WARNING,

@@ -3,7 +3,8 @@
 What: a DT_NEEDED entry names a library that the dynamic linker does not find: not loaded already, not on the RPATH of
 the file or of what loads it, not on its RUNPATH, not where ld.so.conf of a root file system points. It is not part of
 the base system (`cubingate policy host_libraries`) nor of the NVIDIA driver, and not declared as the host's. Nothing
-is expected of a toolkit or of LD_LIBRARY_PATH. Names that a file may open at run time (dlopen) are told as notes.
+is expected of a toolkit or of LD_LIBRARY_PATH. Names that a file may open at run time (dlopen) are told as notes, and
+what a plugin for other stacks lacks (`cubingate policy optional_stacks`) as warnings, as no program needs it to start.
 
 Why: build machines have toolkit, NCCL and OpenMP installed, users' machines have a driver. Users see "cannot open
 shared object file". libgomp and libnuma are not part of minimal images.
@@ -32,10 +33,6 @@ if TYPE_CHECKING:
     from pipeline.rules.subject import Subject
 
 RULE = "needed-library"
-_OTHER_ACCELERATOR = re.compile(
-    r"lib(?:sycl|ze_loader|amdhip64|hip[a-z]+|roc[a-z]+|hsa-runtime64|vulkan|OpenCL|musart|ascendcl|tbb)\.so[.0-9]*",
-    re.ASCII,
-)
 _DISTRIBUTION = re.compile(r"(?:usr/)?(?:lib|lib64|libexec|bin|sbin)/", re.ASCII)
 _REMEDY = "ship it beside its user with RUNPATH $ORIGIN, link it statically, or declare it as the host's"
 _DECLARED = "every needed library is in the bundle or on the host"
@@ -67,23 +64,22 @@ def _lone_library(subject: Subject, elf: ElfFacts) -> bool:
 
 def _gap(subject: Subject, loader: Loader, gap: Gap, *, packages: bool) -> Iterator[Claim]:
     from pipeline.rules.distributions import brings
+    from pipeline.rules.optional import stack_of
 
     package = packages or _in_package(gap.elf)
     if package and brings(subject.requirements, gap.name):
         return
     elsewhere = loader.tree.named(gap.name)
+    stack = stack_of(gap.elf, subject.policy) if gap.program is None else ""
     optional = (
-        (package and elsewhere)
-        or _for_another_accelerator(gap.elf)
-        or _not_chosen(subject, gap.elf)
-        or _plugin_of_the_distribution(loader, gap)
+        (package and elsewhere) or stack or _not_chosen(subject, gap.elf) or _plugin_of_the_distribution(loader, gap)
     )
     yield Claim(
         rule=RULE,
         effect=Effect.WARNING if optional else Effect.FAIL,
         path=str(gap.elf.path),
         declared=_DECLARED,
-        observed=f"needs {gap.name}{_whereabouts(loader, gap)}",
+        observed=f"needs {gap.name}{_whereabouts(loader, gap)}{f' (a plugin for {stack})' if stack else ''}",
         remedy=_REMEDY,
         targets=() if optional else subject.labels_for(gap.elf.path),
         group=gap.name,
@@ -98,11 +94,6 @@ def _whereabouts(loader: Loader, gap: Gap) -> str:
     stem = gap.name.partition(".so")[0]
     others = sorted({name for name in loader.tree.by_name if name.startswith(f"{stem}.so.")})
     return f"; the artifact has {' and '.join(others[:2])} instead" if others else ""
-
-
-def _for_another_accelerator(elf: ElfFacts) -> bool:
-    """Whether the file is the backend of another accelerator, which a CUDA machine does not load."""
-    return not elf.has_device_code and any(_OTHER_ACCELERATOR.fullmatch(name) for name in elf.needed)
 
 
 def _not_chosen(subject: Subject, elf: ElfFacts) -> bool:
@@ -143,12 +134,16 @@ def _often_absent(found: Closures, host: HostOffer) -> Iterator[Claim]:
             )
 
 
+def _stem(name: str) -> str:
+    return name.partition(".so")[0]
+
+
 def _opened(judged: list[ElfFacts], loader: Loader, host: HostOffer) -> Iterator[Claim]:
     """Library names in a file's data that it may hand to dlopen: never decisive, for a string need not be used."""
     for elf in judged:
         names = dict.fromkeys(name.rpartition("/")[2] for name in elf.dlopen_names)
-        absent = [name for name in names if not host.brings(name) and name not in elf.needed]
-        absent = [name for name in absent if not loader.tree.named(name)]
+        there = {_stem(name) for name in (*host.listed, *host.declared, *elf.needed, *loader.tree.by_name)}
+        absent = [name for name in names if _stem(name) not in there]
         if absent:
             more = f" and {len(absent) - _TOLD} more" if len(absent) > _TOLD else ""
             yield Claim(
