@@ -86,3 +86,54 @@ def test_reading_ahead_passes_errors_on_in_their_place() -> None:
 def test_a_view_as_a_stream() -> None:
     source = stream_of(BufferView(b"abc"))
     assert (source.size, source.drain()) == (3, 3)
+
+
+@given(st.binary(max_size=300), st.data())
+def test_a_view_reads_like_any_stream(content: bytes, data: st.DataObject) -> None:
+    seeking, plain = stream_of(BufferView(content)), Stream(iter([content]), len(content))
+    while True:
+        length = data.draw(st.integers(0, 40))
+        step = data.draw(st.sampled_from(["take", "skip", "peek", "part", "chunk", "unread"]))
+        answers = [_answer(source, step, length) for source in (seeking, plain)]
+        assert answers[0] == answers[1]
+        if isinstance(answers[0], str) or plain.offset == len(content):
+            break
+    assert seeking.drain() == plain.drain() == len(content)
+
+
+def _answer(source: Stream, step: str, length: int) -> object:
+    try:
+        match step:
+            case "skip":
+                source.skip(length)
+                return source.offset
+            case "part":
+                part = source.part(length)
+                return (part.peek(3), part.drain(), source.offset)
+            case "unread":
+                taken = source.take(length)
+                source.unread(taken[1:])
+                return (taken, source.offset)
+            case "chunk":
+                return source.chunk(length or 1)[:1]
+            case _:
+                return (getattr(source, step)(length), source.offset)
+    except ShortRead:
+        return "short"
+
+
+def test_what_is_skipped_is_not_read() -> None:
+    class Watched(BufferView):
+        read_bytes = 0
+
+        def _fetch(self, offset: int, length: int) -> bytes:
+            self.read_bytes += length
+            return super()._fetch(offset, length)
+
+    view = Watched(bytes(64 << 20))
+    source = stream_of(view)
+    assert source.take(512) == bytes(512)
+    part = source.part(60 << 20)
+    assert (part.size, source.offset, part.drain()) == (60 << 20, 512 + (60 << 20), 60 << 20)
+    assert source.take(512) == bytes(512)
+    assert view.read_bytes < 1 << 20
