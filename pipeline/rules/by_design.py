@@ -18,7 +18,11 @@ A container that a GPU cannot run is excused in these cases, judged library by l
    sm_80 and sm_89 beside those for ``sm_90a``. A library that holds nothing but specific code is excused beside other
    libraries of the artifact with at least 16 general containers, all of them served.
 
-Libraries that come once per CUDA version are another matter, see ``variants``.
+4. *Libraries named for an architecture.* A library whose file name names the architectures of all its images
+(``_C_cutlass_90a.abi3.so``, ``libgemm_sm100.so``) is excused on other GPUs, where other device code of the artifact is
+served.
+
+Libraries that come once per CUDA version or per architecture are another matter, see ``variants``.
 
 The bytes cannot show more: a real loss of an architecture-specific kernel looks the same. Two settings of a lane
 overrule this by patterns of library names, and the report says where they did. ``never_by_design``: nothing of these
@@ -29,6 +33,7 @@ read is not. Where a library is named by both, ``never_by_design`` holds.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -48,6 +53,10 @@ if TYPE_CHECKING:
 
 LEAST_ARCHITECTURES, LEAST_CONTAINERS = 3, 32
 LARGE, LEAST_SPECIFIC, SPECIFIC_FOR_EACH = 16, 8, 4
+_ARCHITECTURE = re.compile(
+    r"(?<![a-z0-9])(?:sm_?(?P<prefixed>[0-9]{2,3})[af]?|(?P<suffixed>[0-9]{2,3})[af])(?![a-z0-9])",
+    re.ASCII | re.IGNORECASE,
+)
 _ABOUT_ARCHITECTURE = ("arch-missing", "arch-suffix")
 
 
@@ -59,7 +68,7 @@ def excuse(loads: Iterable[Load], declaration: Declaration | None) -> tuple[Load
     judged = {library: _excuse(library, group) for library, group in libraries.items()}
     if declaration is not None:
         judged = _with_pardons(judged, declaration)
-    for library in _beside_large_libraries(judged):
+    for library in _named_for_others(judged) | _beside_large_libraries(judged):
         judged[library] = [replace(load, excused=True) for load in judged[library]]
     if declaration is not None:
         judged = {library: _counted(library, group, declaration) for library, group in judged.items()}
@@ -127,6 +136,25 @@ def _counterparts(loads: list[Load]) -> set[Unit]:
     specific = _containers(load.unit for load in loads if load.unit.suffixed and not _absent(load))
     enough = specific >= max(LEAST_SPECIFIC, SPECIFIC_FOR_EACH * _containers(missing))
     return missing if enough and general >= LARGE else set()
+
+
+def _named_for_others(judged: dict[MemberPath, list[Load]]) -> frozenset[MemberPath]:
+    """Libraries that their own name gives to other GPUs, beside some that serve this one."""
+    named = {
+        library
+        for library, group in judged.items()
+        if all(_absent(load) for load in group)
+        and set[int]().union(*(_architectures(load.unit) for load in group)) <= _named(library)
+    }
+    others = (load for library, group in judged.items() if library not in named for load in group)
+    served = any(load.selection.loads and not is_toolkit_library(load.unit.library.name) for load in others)
+    return frozenset(named) if served else frozenset()
+
+
+def _named(library: MemberPath) -> set[int]:
+    """The SM numbers in a file name: ``sm90``, ``sm_100``, or with a suffix alone: ``90a``."""
+    found = _ARCHITECTURE.finditer(library.name.rpartition("/")[2])
+    return {int(match["prefixed"] or match["suffixed"]) for match in found}
 
 
 def _beside_large_libraries(judged: dict[MemberPath, list[Load]]) -> frozenset[MemberPath]:

@@ -1,9 +1,10 @@
-"""Tells libraries that are built once per CUDA version, of which the program loads one.
+"""Tells libraries that are built once per CUDA version or architecture, of which the program loads one.
 
-``libbitsandbytes_cuda118.so`` … ``libbitsandbytes_cuda130.so`` in one wheel, or ``cuda_v12/libggml-cuda.so`` beside
-``cuda_v13/libggml-cuda.so``: members whose paths differ only in a CUDA version. On a target where one of them
-serves completely, the others are set aside; where none does, all of them count. Which one the program really picks
-is its own matter and not in the bytes.
+``libbitsandbytes_cuda118.so`` … ``libbitsandbytes_cuda130.so`` in one wheel, ``cuda_v12/libggml-cuda.so`` beside
+``cuda_v13/libggml-cuda.so``, ``sm90/common_ops.abi3.so`` beside ``sm100/common_ops.abi3.so`` (sgl-kernel), or cubin
+files such as ``gemm.sm_80.cubin``: members whose paths differ only in a CUDA version or SM number. On a target where
+one of them serves completely, the others are set aside; where none does, all of them count. Which one the program
+really picks is its own matter and not in the bytes.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ if TYPE_CHECKING:
 
 _VERSION = re.compile(r"(?<![a-z])cu(?:da)?[-_]?v?1[0-9](?:[._]?[0-9]{1,2})?(?![0-9])", re.ASCII | re.IGNORECASE)
 
+_ARCHITECTURE = re.compile(r"(?<![a-z0-9])sm_?[0-9]{2,3}[af]?(?![a-z0-9])", re.ASCII | re.IGNORECASE)
+
 
 def neutral(library: MemberPath) -> tuple[str, ...]:
-    """The path inside the artifact without the CUDA version in it."""
+    """The path inside the artifact without the CUDA version or SM number in it."""
     if len(library.parts) == 1:
         return library.parts
-    return (library.parts[0], *(_VERSION.sub("cuda*", part) for part in library.parts[1:]))
+    inside = (_ARCHITECTURE.sub("sm*", _VERSION.sub("cuda*", part)) for part in library.parts[1:])
+    return (library.parts[0], *inside)
 
 
 def set_aside(loads: tuple[Load, ...]) -> frozenset[MemberPath]:
