@@ -10,6 +10,7 @@ from pipeline.audit.floors import minimum_driver
 from pipeline.audit.kernels import kernel_report
 from pipeline.audit.report import AuditedArtifact, AuditReport, Examined
 from pipeline.formats.facts import Codec, EntryKind
+from pipeline.formats.oci import OTHER_IMAGE
 from pipeline.model.finding import Outcome, Status
 from pipeline.rules.registry import RULES
 from pipeline.rules.subject import Subject
@@ -65,9 +66,17 @@ def audit_artifacts(
         policy_date=policy.date,
         asked=bool(targets) or declaration is not None or host is not None,
         corrupt=any(claim.rule == "corrupt-input" for claim in claims),
-        notes=tuple(_notes(device)),
+        notes=(*_notes(device), *_other_images(inventories)),
         kernels=kernel_report(subject),
     )
+
+
+def _other_images(inventories: Sequence[Inventory]) -> Iterator[str]:
+    """Images in an index that were not judged."""
+    for inventory in inventories:
+        others = dict.fromkeys(item.what for item in inventory.opaque if item.what.startswith(OTHER_IMAGE))
+        if others:
+            yield f"{inventory.root}: not judged: {', '.join(others)}"
 
 
 def _all_units(inventories: Sequence[Inventory]) -> Units:

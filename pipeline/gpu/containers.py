@@ -10,7 +10,9 @@ from pipeline.errors import InfrastructureError
 from pipeline.formats.budgets import STANDARD
 from pipeline.formats.fatbin import ContainerReader, EntryNames
 from pipeline.formats.payload import Glance
+from pipeline.inventory.layout import image_platform, read_layout
 from pipeline.inventory.ledger import Ledger
+from pipeline.inventory.store import is_folder_image
 from pipeline.inventory.tree import TreeFile, list_tree
 from pipeline.inventory.walk import Walk
 from pipeline.model.paths import MemberPath
@@ -89,8 +91,12 @@ def pour(path: Path, pieces: Pieces, give: Give) -> None:
 
 def _pour_tree(path: Path, root: MemberPath, pieces: Pieces, give: Give) -> None:
     """Only the files that hold something, or that hold members that do."""
+    entries = sorted(list_tree(path), key=lambda entry: entry.name)
+    files = frozenset(entry.name for entry in entries if isinstance(entry, TreeFile))
+    if is_folder_image(files):
+        read_layout(_SecondWalk(_unread(), pieces=pieces, give=give, way=pieces.way), path, files, root)
     wanted = {member.parts[1] for member in pieces.by_member}
-    for entry in sorted(list_tree(path), key=lambda entry: entry.name):
+    for entry in entries:
         if isinstance(entry, TreeFile) and entry.name in wanted:
             _pour_file(path / entry.name, root.child(entry.name), pieces, give)
 
@@ -105,7 +111,8 @@ def _pour_file(path: Path, place: MemberPath, pieces: Pieces, give: Give) -> Non
 
 def _unread() -> Ledger:
     """A ledger for a walk whose findings are known already."""
-    return Ledger(STANDARD, ContainerReader(EntryNames(STANDARD.all_entries), Glance(STANDARD), STANDARD), deep=False)
+    reader = ContainerReader(EntryNames(STANDARD.all_entries), Glance(STANDARD), STANDARD)
+    return Ledger(STANDARD, reader, deep=False, platform=image_platform())
 
 
 def _nothing(_container: MemberPath, _image: bytes) -> None:

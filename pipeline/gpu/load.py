@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pipeline.policy import Policy
     from pipeline.rules.declaration import Declaration
 
+_READ_AGAIN = ("docker-archive", "oci-archive", "oci")
 _FIRST = Selector(0, None)
 
 
@@ -96,6 +97,11 @@ def _loaded(
     from pipeline.model.lane import Target
 
     inventory = take_inventory(path)
+    is_image = any(str(image.path) == inventory.root for image in inventory.images)
+    if is_image and inventory.format not in _READ_AGAIN:
+        raise UsageError(
+            f"{path}: a compressed image archive is not read a second time", remedy="unpack it to a .tar and name that"
+        )
     forecaster = Forecaster.of(inventory, Target(machine.sm, machine.driver), policy, declaration)
     containers = tuple(forecaster.containers(inventory))
     pool = stack.enter_context(ThreadPoolExecutor(4 * len(jobs)))

@@ -55,7 +55,9 @@ def read_images(store: Store, path: MemberPath, ledger: Ledger) -> None:
         images.setdefault(image.digest, image)
     chosen, others = _chosen(list(images.values()), ledger.platform)
     for image in others:
-        ledger.opaque.append(Opaque(path.child(f"sha256:{image.digest}"), f"image for {image.config.platform}", 0))
+        ledger.opaque.append(
+            Opaque(path.child(f"sha256:{image.digest}"), oci.OTHER_IMAGE + printable(image.config.platform[:60]), 0)
+        )
     if not chosen and not ledger.damages:
         raise _nothing_for(path, ledger)
     assemble([_rootfs(image, store, path, ledger) for image in chosen], path, ledger)
@@ -171,7 +173,11 @@ class Finder:
             if not descriptor.is_attestation and (fits or len(said) == 1):
                 yield descriptor
             else:
-                what = f"image for {descriptor.platform}" if not descriptor.is_attestation else "attestation"
+                what = (
+                    oci.OTHER_IMAGE + printable(descriptor.platform[:60])
+                    if not descriptor.is_attestation
+                    else "attestation"
+                )
                 self.ledger.opaque.append(Opaque(self.path.child(descriptor.digest), what, descriptor.size))
 
     def _artifact(self, config: Descriptor, named_by: Descriptor | None) -> None:

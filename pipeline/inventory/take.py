@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.binary import FormatError, open_view
+from pipeline.binary import open_view
 from pipeline.errors import UsageError
 from pipeline.formats.budgets import STANDARD, Budgets
 from pipeline.formats.facts import Inventory, Opaque
@@ -19,10 +17,10 @@ from pipeline.formats.payload import Examination, Glance
 from pipeline.formats.recognize import HEAD
 from pipeline.formats.stream import Stream
 from pipeline.inventory.digest import digest_of
-from pipeline.inventory.digester import Digester
-from pipeline.inventory.image import ROOTS, read_images
+from pipeline.inventory.image import ROOTS
+from pipeline.inventory.layout import image_platform, read_layout
 from pipeline.inventory.ledger import Ledger
-from pipeline.inventory.store import FolderStore, begins_image, is_folder_image, is_part
+from pipeline.inventory.store import begins_image, is_folder_image, is_part
 from pipeline.inventory.tree import TreeFile, TreeLink, list_tree
 from pipeline.inventory.walk import Walk
 from pipeline.model.paths import MemberPath
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
 
     Progress = Callable[[int, int], None]
 
-_MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 _SPECIAL = "device, pipe or socket"
 
 
@@ -59,7 +56,7 @@ def take_inventory(
     names = KernelNames(budgets) if kernels else None
     inspect = Examination(budgets, names) if deep or kernels else Glance(budgets)
     reader = ContainerReader(EntryNames(budgets.all_entries), inspect, budgets)
-    ledger = Ledger(budgets, reader, deep or kernels, names, _platform(machine or os.uname().machine))
+    ledger = Ledger(budgets, reader, deep or kernels, names, image_platform(machine))
     root, progress = MemberPath((str(path),)), progress or _silent
     if not isinstance(path, Path):
         sent = _walk_source(path, root, ledger, progress)
@@ -75,10 +72,6 @@ def take_inventory(
     with ThreadPoolExecutor(1) as pool:
         digest = pool.submit(digest_of, path)
         return _inventory(ledger, root, walk(), _image_digest(ledger, root) or digest.result())
-
-
-def _platform(machine: str) -> str:
-    return f"linux/{_MACHINES.get(machine, machine)}"
 
 
 def _looks_like_image(path: Path) -> bool:
@@ -125,7 +118,8 @@ def _walk_tree(path: Path, root: MemberPath, ledger: Ledger, progress: Progress)
     files = frozenset(entry.name for entry in entries if isinstance(entry, TreeFile))
     name, done = "directory", 0
     if is_folder_image(files):
-        name = _read_layout(path, files, root, ledger)
+        name = "oci"
+        read_layout(Walk(ledger), path, files, root)
         entries = [entry for entry in entries if not is_part(entry.name)]
     for entry in entries:
         place = root.child(entry.name)
@@ -140,18 +134,6 @@ def _walk_tree(path: Path, root: MemberPath, ledger: Ledger, progress: Progress)
             ledger.opaque.append(Opaque(place, _SPECIAL, 0))
     progress(total, total)
     return name, total
-
-
-def _read_layout(path: Path, files: frozenset[str], root: MemberPath, ledger: Ledger) -> str:
-    digester = Digester()
-    with ExitStack() as stack:
-        try:
-            read_images(FolderStore(Walk(ledger), path, files, digester, stack), root, ledger)
-        except FormatError as error:
-            ledger.damage(root, error.message)
-        finally:
-            digester.close()  # before the files are, whose digests are being taken
-    return "oci"
 
 
 def _inventory(ledger: Ledger, root: MemberPath, found: tuple[str, int], sha256: str) -> Inventory:

@@ -15,7 +15,7 @@ import pytest
 from pipeline.commands.artifact import artifact
 from pipeline.engine.saved_image import SavedImage
 from tests.formats.artifacts import Library, link, tar_of
-from tests.inventory.images import Member, layer, oci, saved, write_folder
+from tests.inventory.images import Layout, Member, layer, oci, saved, write_folder
 from tests.toolchain import cubin_image, nvfatbin
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -71,6 +71,19 @@ def test_twins(tmp_path: Path, make: Any) -> None:
             findings = [row["path"] for row in document["findings"] if row["rule"] == "arch-missing"]
             assert all(row.startswith(f"{taken}!/sha256:") for row in findings)
             assert bool(findings) is (verdict == "fail")
+
+
+@pytest.mark.network
+def test_images_for_other_platforms_are_named(tmp_path: Path) -> None:
+    layout = Layout()
+    for machine in ("amd64", "arm64"):
+        row = layout.image([layer(Member("opt/libk.so", library("80")))], platform=f"linux/{machine}")
+        layout.listed.append({**row, "platform": {"os": "linux", "architecture": machine}})
+    path = tmp_path / "image.tar"
+    path.write_bytes(tar_of(layout.parts()))
+    status, document = cubingate(tmp_path, "audit", str(path), "--target", "80@580.65.06")
+    (note,) = document["notes"]
+    assert (status, note.startswith(f"{path}: not judged: image for linux/")) == (0, True)
 
 
 @pytest.mark.network
