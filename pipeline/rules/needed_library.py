@@ -53,7 +53,7 @@ def check(subject: Subject) -> Examination:
     found = closures(loader, judged, host)
     packages = _has_packages(subject)
     gaps = (claim for gap in found.gaps(loader) for claim in _gap(subject, loader, gap, packages=packages))
-    claims = (*gaps, *_often_absent(found, host), *_opened(judged, loader, host))
+    claims = (*gaps, *_often_absent(found, host), *_opened(subject.elves, loader, host))
     return Examination(sum(len(elf.needed) for elf in judged), claims)
 
 
@@ -138,12 +138,12 @@ def _stem(name: str) -> str:
     return name.partition(".so")[0]
 
 
-def _opened(judged: list[ElfFacts], loader: Loader, host: HostOffer) -> Iterator[Claim]:
+def _opened(elves: tuple[ElfFacts, ...], loader: Loader, host: HostOffer) -> Iterator[Claim]:
     """Library names in a file's data that it may hand to dlopen: never decisive, for a string need not be used."""
-    for elf in judged:
+    there = {_stem(name) for name in (*host.listed, *host.declared, *loader.tree.by_name)}
+    for elf in elves:
         names = dict.fromkeys(name.rpartition("/")[2] for name in elf.dlopen_names)
-        there = {_stem(name) for name in (*host.listed, *host.declared, *elf.needed, *loader.tree.by_name)}
-        absent = [name for name in names if _stem(name) not in there]
+        absent = [name for name in names if _stem(name) not in there and name not in elf.needed]
         if absent:
             more = f" and {len(absent) - _TOLD} more" if len(absent) > _TOLD else ""
             yield Claim(
