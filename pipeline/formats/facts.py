@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.model.image import Codec, EntryKind
+from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from pipeline.model.arch import TargetArch
@@ -101,7 +101,8 @@ class FatbinFacts:
     """One container of device code, usually one translation unit.
 
     ``section`` is where it was found (``.nv_fatbin``, ``__nv_relfatbin``, empty for a bare file);
-    ``relocatable`` marks ``-rdc`` code that is linked, not loaded.
+    ``relocatable`` marks ``-rdc`` code that is linked, not loaded: by its section, or by its cubins where no runtime
+    registers the container.
     """
 
     path: MemberPath

@@ -13,7 +13,7 @@ from pipeline.formats.budgets import Budgets
 from pipeline.formats.facts import EntryKind, Inventory
 from pipeline.inventory import digest_of, take_inventory
 from tests.formats.artifacts import Library, ar_of, deb_of, gz, link, tar_of, wheel_of, xz, zip_of, zst
-from tests.toolchain import cubin, cubin_image, kernel_ptx, nvfatbin, ptx_image
+from tests.toolchain import Image, cubin, cubin_image, kernel_ptx, nvfatbin, ptx_image, ptxas
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,6 +118,22 @@ def test_bare_device_code(tmp_path: Path) -> None:
 def test_what_is_only_named(tmp_path: Path, content: bytes, name: str) -> None:
     inventory = take(tmp_path, content)
     assert (inventory.format, inventory.damage, len(inventory.opaque)) == (name, (), 1)
+
+
+@pytest.mark.parametrize("relocatable", [True, False])
+def test_parts_that_a_library_links_itself_are_not_for_a_driver(tmp_path: Path, relocatable: bool) -> None:
+    code = ptxas("12.8", "sm_90", kernel_ptx("scale", "8.7", "sm_90"), relocatable=relocatable)
+    (tmp_path / "part.fatbin").write_bytes(nvfatbin("12.8", [Image("cubin", "90", code)]))
+    (fatbin,) = take_inventory(tmp_path / "part.fatbin").fatbins
+    assert fatbin.relocatable is relocatable
+
+
+def test_what_a_runtime_registers_is_loaded_whatever_it_is(tmp_path: Path) -> None:
+    code = ptxas("12.8", "sm_90", kernel_ptx("scale", "8.7", "sm_90"), relocatable=True)
+    container = nvfatbin("12.8", [Image("cubin", "90", code)])
+    (tmp_path / "lib.so").write_bytes(link(Library(fatbins=(container,))))
+    (fatbin,) = take_inventory(tmp_path / "lib.so").fatbins
+    assert not fatbin.relocatable
 
 
 def test_directories(tmp_path: Path, library: bytes) -> None:
