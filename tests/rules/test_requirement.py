@@ -1,4 +1,4 @@
-"""``NVIDIA_REQUIRE_*`` is read as libnvidia-container reads it (20,000 random expressions were held against its dsl.c)."""
+"""``NVIDIA_REQUIRE_*`` is read as libnvidia-container does (its dsl.c was held against 20,000 random expressions)."""
 
 from __future__ import annotations
 
