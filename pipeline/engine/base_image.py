@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -12,6 +11,7 @@ from pipeline.engine.debootstrap import bootstrap, local_tag
 from pipeline.engine.failures import engine_errors, reason_of
 from pipeline.engine.labels import LOCAL_REPOSITORY, ORIGIN, STAND_IN
 from pipeline.errors import InfrastructureError
+from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

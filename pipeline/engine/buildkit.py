@@ -14,7 +14,6 @@ import tempfile
 import uuid
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
 from docker.errors import DockerException
@@ -24,6 +23,7 @@ from pipeline.engine.failures import reason_of
 from pipeline.engine.labels import LANE
 from pipeline.engine.progress import Step, StepOutput, decode_status
 from pipeline.errors import InfrastructureError
+from pipeline.record import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable

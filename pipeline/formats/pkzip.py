@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from pipeline.binary import BufferView, FormatError
 from pipeline.formats.compression import decoded, guarded, worth_a_thread
 from pipeline.formats.stream import Stream, read_ahead, stream_of
+from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ from pipeline.errors import InfrastructureError
 from pipeline.machine import installed_gpus
 from pipeline.model.evidence import hashed
 from pipeline.model.versions import DriverVersion
+from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from pipeline.gpu.greeting import DeviceFacts, Greeting

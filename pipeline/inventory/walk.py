@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pipeline.binary import BufferView, FormatError, View
@@ -19,6 +18,7 @@ from pipeline.formats.tar import TarKind
 from pipeline.inventory import images
 from pipeline.inventory.names import leads_out, relative
 from pipeline.inventory.parts import Parts
+from pipeline.record import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

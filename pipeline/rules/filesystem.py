@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import posixpath
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from pipeline.model.paths import printable
+from pipeline.record import dataclass, field
 
 if TYPE_CHECKING:
     from pipeline.formats.facts import ImageFacts, Inventory
