@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 
     from docker import DockerClient
 
-SCHEME = "docker://"
 _CHUNK = 1 << 20
 _REFUSED = (400, 404)
 """How the engine answers a name that is none, and one that it does not know."""
@@ -26,7 +25,7 @@ class SavedImage:
     reference: str
 
     def __str__(self) -> str:
-        return SCHEME + self.reference
+        return f"docker://{self.reference}"
 
     @contextmanager
     def opened(self) -> Iterator[Iterator[bytes]]:
