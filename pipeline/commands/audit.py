@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_matrix(parser, default=None)
     add_lanes(parser)
-    parser.add_argument("--host", metavar="FLOOR", help="glibc=2.31,glibcxx=3.4.28,library=libgomp.so.1")
+    parser.add_argument("--host", metavar="FLOOR", help="glibc=2.31,glibcxx=3.4.28,cpu=x86-64-v2,library=libgomp.so.1")
     parser.add_argument("--deep", action="store_true", help="unpack compressed payloads and look into them")
     parser.add_argument("--kernels", action="store_true", help="list kernels by name and judge them (implies --deep)")
     add_format(parser)
