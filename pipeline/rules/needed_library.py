@@ -92,7 +92,7 @@ def _whereabouts(loader: Loader, gap: Gap) -> str:
     if elsewhere:
         return f", which lies at {elsewhere[0].path} but not on its search path"
     stem = gap.name.partition(".so")[0]
-    others = sorted({name for name in loader.tree.by_name if name.startswith(f"{stem}.so.")})
+    others = loader.tree.versions(stem)
     return f"; the artifact has {' and '.join(others[:2])} instead" if others else ""
 
 
