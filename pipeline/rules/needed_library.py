@@ -72,7 +72,11 @@ def _gap(subject: Subject, loader: Loader, gap: Gap, *, packages: bool) -> Itera
     elsewhere = loader.tree.named(gap.name)
     stack = stack_of(gap.elf, subject.policy) if gap.program is None else ""
     optional = (
-        (package and elsewhere) or stack or _not_chosen(subject, gap.elf) or _plugin_of_the_distribution(loader, gap)
+        (package and elsewhere)
+        or stack
+        or _in_debian_package(subject, gap.elf)
+        or _not_chosen(subject, gap.elf)
+        or _plugin_of_the_distribution(loader, gap)
     )
     yield Claim(
         rule=RULE,
@@ -99,6 +103,11 @@ def _whereabouts(loader: Loader, gap: Gap) -> str:
 def _not_chosen(subject: Subject, elf: ElfFacts) -> bool:
     """Whether another CUDA version of this library serves every target."""
     return bool(subject.aims) and not subject.labels_for(elf.path)
+
+
+def _in_debian_package(subject: Subject, elf: ElfFacts) -> bool:
+    """Whether the file comes with a Debian package, whose Depends may bring what it needs."""
+    return subject.inventories[0].format == "deb" or any(part.endswith(".deb") for part in elf.path.parts)
 
 
 def _plugin_of_the_distribution(loader: Loader, gap: Gap) -> bool:

@@ -198,6 +198,20 @@ def test_names_for_dlopen_are_notes(tmp_path: Path, policy: Policy) -> None:
     assert report.targets[0].verdict == "pass"
 
 
+def test_a_debian_package_may_leave_libraries_to_others(tmp_path: Path, policy: Policy) -> None:
+    root = tmp_path / "root"
+    kernels(root / "usr" / "lib", "libcublas.so.12")
+    (root / "DEBIAN").mkdir()
+    (root / "DEBIAN" / "control").write_text(
+        "Package: k\nVersion: 1\nArchitecture: amd64\nMaintainer: m <m@example.org>\nDepends: libcublas12\n"
+        "Description: d\n"
+    )
+    subprocess.run(["dpkg-deb", "--build", root, tmp_path / "k.deb"], check=True, capture_output=True)
+    report = audited(tmp_path / "k.deb", 80, "580.65.06", policy)
+    assert report.targets[0].verdict == "pass"
+    assert observed(report, "needed-library") == "needs libcublas.so.12"
+
+
 def test_a_host_of_a_higher_level_loads_what_hwcaps_has(tmp_path: Path, policy: Policy) -> None:
     kernels(tmp_path / "b", "libfast.so", runpath="$ORIGIN")
     build(Elf("libfast.so", isa="x86-64-v3"), tmp_path / "b" / "glibc-hwcaps" / "x86-64-v3")
