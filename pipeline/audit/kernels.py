@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pipeline.formats.demangle import group_of
 from pipeline.record import dataclass, field
 from pipeline.rules.kernel_missing import gaps
-from pipeline.rules.kernel_view import entries_by_path, served
+from pipeline.rules.kernel_view import contents_by_path, served
 from pipeline.rules.static_shared_memory import RESERVED, RESERVED_FROM
 from pipeline.rules.unit import library_of
 
@@ -111,7 +111,7 @@ def _order(arch: str) -> tuple[str, int, str]:
 
 
 def _missing(subject: Subject) -> Iterator[tuple[str, tuple[str, ...]]]:
-    entries = entries_by_path(subject)
+    contents = contents_by_path(subject)
     for aim in subject.aims:
-        found = {group for container in served(aim, entries) for lack in gaps(container) for group in lack.groups}
+        found = {group for container in served(aim, contents) for lack in gaps(container) for group in lack.groups}
         yield aim.label, tuple(sorted(found))

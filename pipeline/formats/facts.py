@@ -102,7 +102,8 @@ class FatbinFacts:
 
     ``section`` is where it was found (``.nv_fatbin``, ``__nv_relfatbin``, empty for a bare file);
     ``relocatable`` marks ``-rdc`` code that is linked, not loaded: by its section, or by its cubins where no runtime
-    registers the container.
+    registers the container. ``registered`` are the library's kernels that its host code can launch by name, ``None``
+    where that is not known.
     """
 
     path: MemberPath
@@ -114,6 +115,7 @@ class FatbinFacts:
     entries: tuple[EntryFacts, ...]
     relocatable: bool
     wrapper: int | None = None
+    registered: frozenset[str] | None = None
 
     @property
     def embedded(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.formats import device
@@ -12,6 +13,7 @@ from pipeline.formats.host import read_host
 from pipeline.formats.kernels import cubin_kernels
 from pipeline.formats.ptx import PtxFacts, read_ptx
 from pipeline.formats.ptx_entries import ptx_kernels
+from pipeline.formats.registered import registered_names
 from pipeline.formats.stream import Stream
 from pipeline.model.arch import ArchSuffix
 
@@ -19,7 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pipeline.binary import View
+    from pipeline.formats.budgets import Budgets
     from pipeline.formats.device import Container, Flaw
+    from pipeline.formats.elf import ElfImage
     from pipeline.formats.fatbin import ContainerReader
     from pipeline.inventory.ledger import Ledger
     from pipeline.model.arch import TargetArch
@@ -33,8 +37,19 @@ def visit_elf(view: View, path: MemberPath, ledger: Ledger, reader: ContainerRea
     """Note a host ELF file and the containers in it; ``FormatError`` when its tables cannot be read."""
     image = read_elf(view, ledger.budgets)
     wrappers = device.wrapper_versions(image)
+    before = len(ledger.fatbins)
     found = _note_containers(device.containers(image, reader), path, ledger, wrappers)
+    if ledger.names is not None:
+        ledger.fatbins[before:] = _with_registered(image, ledger.fatbins[before:], ledger.budgets)
     ledger.elves.append(read_host(image, path, has_device_code=found > 0, budgets=ledger.budgets))
+
+
+def _with_registered(image: ElfImage, fatbins: list[FatbinFacts], budgets: Budgets) -> list[FatbinFacts]:
+    """The containers with what the host code around them can launch by name."""
+    images = (inner for fatbin in fatbins for entry in fatbin.entries for inner in (entry.nested or (entry,)))
+    names = {kernel.name.encode(): kernel.name for inner in images for kernel in inner.kernels or ()}
+    registered = registered_names(image, names, budgets.name) if names else None
+    return [replace(fatbin, registered=registered) for fatbin in fatbins] if registered is not None else fatbins
 
 
 def visit_fatbin(view: View, path: MemberPath, ledger: Ledger, reader: ContainerReader) -> None:

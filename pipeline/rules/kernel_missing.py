@@ -7,11 +7,13 @@ Why: a __global__ function stands inside an #if on __CUDA_ARCH__, or cubins of d
 The module loads, everything else in it runs, and the first launch of that kernel fails with "named symbol not found"
 (500), which the runtime reports as "invalid device function" (98). An arch list shows nothing of it.
 
-Two shapes are the source's own decision, and do not fail the target. A kernel that every image from some architecture
-on has and none below has is told as a warning: it was written for newer GPUs (torch's tinygemm_m16n8k16 and
-CTranslate2's AWQ kernels from sm_80 and sm_75 on), so whatever calls it does not work here. A group of which the image
-has other instantiations in place of those is told as a note: the template's arguments depend on the architecture
-(bfloat16 of onnxruntime and vllm). `never_by_design` counts both, `by_design` of the lane excuses every gap.
+Not every such kernel can be launched. nvcc writes the name of each that can into the host code, and where those names
+are found, a kernel that is not among them is told as a note: bfloat16 kernels of onnxruntime and vllm have one name in
+images below sm_80 and another from there on, and the program knows only the latter. A kernel that every image from some
+architecture on has and none below has is told as a warning: the source was written so (torch's tinygemm_m16n8k16 and
+CTranslate2's AWQ kernels), and whether the program asks for it on this GPU is not in the bytes. Without the host code a
+kernel of whose group the image has other instantiations is told as a note. `never_by_design` counts all of it,
+`by_design` of the lane excuses every gap.
 
 Remedy: take __global__ out of the #if and guard its body, or promise no GPU below the one that the kernel needs.
 
@@ -28,7 +30,7 @@ from pipeline.formats.demangle import group_of
 from pipeline.model.arch import ArchSuffix
 from pipeline.model.paths import printable
 from pipeline.record import dataclass
-from pipeline.rules.kernel_view import entries_by_path, kernel_examination, served
+from pipeline.rules.kernel_view import contents_by_path, kernel_examination, served
 from pipeline.rules.naming import naming
 from pipeline.rules.nvidia import is_toolkit_library
 from pipeline.rules.subject import Claim, Effect, Examination
@@ -50,6 +52,7 @@ class Gap(Enum):
     """Why a kernel is not in an image, as far as the images beside it show."""
 
     LOST = "lost"
+    NEVER_LAUNCHED = "not known to the host code"
     WRITTEN_FOR_NEWER = "written for newer GPUs"
     OTHER_INSTANTIATION = "instantiated otherwise"
 
@@ -68,11 +71,11 @@ def check(subject: Subject) -> Examination:
     """Every container whose chosen image lacks kernels of its neighbours."""
     if not all(inventory.kernels for inventory in subject.inventories):
         return kernel_examination(subject, ())
-    entries = entries_by_path(subject)
+    contents = contents_by_path(subject)
     claims = (
         _claim(aim, container, missing, subject.declaration)
         for aim in subject.aims
-        for container in served(aim, entries)
+        for container in served(aim, contents)
         for missing in gaps(container)
     )
     return kernel_examination(subject, tuple(claims))
@@ -80,34 +83,36 @@ def check(subject: Subject) -> Examination:
 
 def gaps(container: Served) -> Iterator[Missing]:
     """What the chosen image lacks, by reason."""
-    chosen = container.chosen
     names = [(listed, listed.names) for listed in container.images]
-    mine = frozenset[str]().union(*(have for listed, have in names if listed.image == chosen.image))
+    mine = frozenset[str]().union(*(have for listed, have in names if listed.image == container.chosen.image))
     lacking = sorted(frozenset[str]().union(*(have for _, have in names)) - mine)
     if not lacking:
         return
-    swapped = _swapped_groups(mine, names)
     found: dict[tuple[Gap, tuple[str, ...]], list[str]] = {}
     for name in lacking:
         holders = [listed for listed, have in names if name in have]
-        others = [listed for listed, have in names if name not in have]
-        gap = Gap.OTHER_INSTANTIATION if group_of(name) in swapped else _gap(chosen, holders, others)
-        key = (gap, tuple(dict.fromkeys(str(listed.image.arch) for listed in holders)))
-        found.setdefault(key, []).append(name)
+        gap = _gap(name, container, holders, names)
+        archs = tuple(dict.fromkeys(str(listed.image.arch) for listed in holders))
+        found.setdefault((gap, archs), []).append(name)
     for (gap, archs), group in found.items():
         yield Missing(gap, len(group), tuple(dict.fromkeys(map(group_of, group))), archs)
 
 
-def _swapped_groups(mine: frozenset[str], names: list[tuple[Listed, frozenset[str]]]) -> set[str]:
-    """Groups of which the chosen image has an instantiation that some other image lacks."""
-    return {group_of(name) for name in mine if not all(name in have for _, have in names)}
-
-
-def _gap(chosen: Listed, holders: list[Listed], others: list[Listed]) -> Gap:
-    """Whether the kernel is in all images from some architecture on, and the chosen one is older."""
+def _gap(name: str, container: Served, holders: list[Listed], names: list[tuple[Listed, frozenset[str]]]) -> Gap:
+    """Why the chosen image lacks the kernel, by what decides most."""
+    if container.registered is not None and name not in container.registered:
+        return Gap.NEVER_LAUNCHED
+    swapped = container.registered is None and group_of(name) in _own_groups(container.chosen, names)
+    if swapped:
+        return Gap.OTHER_INSTANTIATION
     lowest = min(_rank(listed) for listed in holders)
-    gated = all(_rank(listed) < lowest for listed in others)
-    return Gap.WRITTEN_FOR_NEWER if gated and _rank(chosen) < lowest else Gap.LOST
+    gated = all(name in have or _rank(listed) < lowest for listed, have in names)
+    return Gap.WRITTEN_FOR_NEWER if gated and _rank(container.chosen) < lowest else Gap.LOST
+
+
+def _own_groups(chosen: Listed, names: list[tuple[Listed, frozenset[str]]]) -> set[str]:
+    """Groups of which the chosen image has an instantiation that some other image lacks."""
+    return {group_of(name) for name in chosen.names if not all(name in have for _, have in names)}
 
 
 def _rank(listed: Listed) -> tuple[int, bool]:
@@ -139,7 +144,7 @@ def _effect(gap: Gap, container: Served, declaration: Declaration | None) -> tup
             return Effect.FAIL, f" (never_by_design: {pattern})"
         if pattern := naming(library, declaration.by_design):
             return Effect.NOTE, f" (by_design: {pattern})"
-    if gap is Gap.OTHER_INSTANTIATION or is_toolkit_library(library.name):
+    if gap in {Gap.NEVER_LAUNCHED, Gap.OTHER_INSTANTIATION} or is_toolkit_library(library.name):
         return Effect.NOTE, ""
     return (Effect.WARNING if gap is Gap.WRITTEN_FOR_NEWER else Effect.FAIL), ""
 

@@ -35,21 +35,36 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """A container on a target: ``chosen`` is what the driver takes, ``images`` all that were read, it included."""
+    """A container on a target: ``chosen`` is what the driver takes, ``images`` all that were read, it included.
+
+    ``registered`` are the kernels that the host code can launch by name, ``None`` where that is not known.
+    """
 
     load: Load
     path: MemberPath
     chosen: Listed
     images: tuple[Listed, ...]
+    registered: frozenset[str] | None
 
 
-def entries_by_path(subject: Subject) -> dict[MemberPath, tuple[EntryFacts, ...]]:
-    """The entries of every container and bare image."""
-    found = {fatbin.path: fatbin.entries for inventory in subject.inventories for fatbin in inventory.fatbins}
-    return found | {image.path: (image.entry,) for inventory in subject.inventories for image in inventory.bare}
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What lies in a container, or in a file that is one image."""
+
+    entries: tuple[EntryFacts, ...]
+    registered: frozenset[str] | None = None
 
 
-def served(aim: Aim, entries: Mapping[MemberPath, tuple[EntryFacts, ...]]) -> Iterator[Served]:
+def contents_by_path(subject: Subject) -> dict[MemberPath, Contents]:
+    """The contents of every container and bare image."""
+    found: dict[MemberPath, Contents] = {}
+    for inventory in subject.inventories:
+        found |= {fatbin.path: Contents(fatbin.entries, fatbin.registered) for fatbin in inventory.fatbins}
+        found |= {image.path: Contents((image.entry,)) for image in inventory.bare}
+    return found
+
+
+def served(aim: Aim, contents: Mapping[MemberPath, Contents]) -> Iterator[Served]:
     """The containers of which this target's driver takes an image whose kernels were read."""
     for load in aim.loads:
         place = _place(load.unit, load.selection)
@@ -57,10 +72,10 @@ def served(aim: Aim, entries: Mapping[MemberPath, tuple[EntryFacts, ...]]) -> It
             continue
         images = tuple(flat(load.unit.images))
         for path in load.unit.paths:
-            listed = tuple(_listed(images, entries[path]))
+            listed = tuple(_listed(images, contents[path].entries))
             chosen = [item for item in listed if item.image is images[place]]
             if chosen:
-                yield Served(load, path, chosen[0], listed)
+                yield Served(load, path, chosen[0], listed, contents[path].registered)
 
 
 def _place(unit: Unit, selection: Selection) -> int | None:
@@ -84,8 +99,8 @@ def kernel_examination(subject: Subject, claims: tuple[Claim, ...]) -> Examinati
         return Examination(0, (), "no target was named")
     examined = sum(
         len(entry.kernels or ())
-        for entries in entries_by_path(subject).values()
-        for whole in entries
+        for contents in contents_by_path(subject).values()
+        for whole in contents.entries
         for entry in (whole.nested or (whole,))
     )
     return Examination(examined, claims, None if examined else "no kernels in the input")

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from pipeline.formats.demangle import group_of
 from pipeline.model.image import EntryKind
 from pipeline.model.paths import printable
-from pipeline.rules.kernel_view import entries_by_path, kernel_examination, served
+from pipeline.rules.kernel_view import contents_by_path, kernel_examination, served
 from pipeline.rules.subject import Claim, Effect, Examination
 
 if TYPE_CHECKING:
@@ -52,11 +52,11 @@ def check(subject: Subject) -> Examination:
     """Every kernel over a limit in the image that serves a target."""
     if not all(inventory.kernels for inventory in subject.inventories):
         return kernel_examination(subject, ())
-    entries = entries_by_path(subject)
+    contents = contents_by_path(subject)
     claims = (
         claim
         for aim in subject.aims
-        for container in served(aim, entries)
+        for container in served(aim, contents)
         for claim in _claims(aim, container, subject.policy)
     )
     return kernel_examination(subject, tuple(claims))

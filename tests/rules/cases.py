@@ -101,11 +101,11 @@ def image(arch: str, *entries: str, kind: str = "cubin", toolkit: str = "12.8") 
     return Image(kind, arch, ptxas(toolkit, f"sm_{arch}", text) if kind == "cubin" else text.encode())
 
 
-def packed(*content: Image) -> Callable[[Path], Path]:
-    """A shared library with these images in one container."""
+def packed(*content: Image, names: tuple[str, ...] = ()) -> Callable[[Path], Path]:
+    """A shared library with these images in one container; its host code registers the kernels called ``names``."""
 
     def make(folder: Path) -> Path:
-        return build(Elf("libk.so", [pack(content, "12.8", "lz4")]), folder)
+        return build(Elf("libk.so", [pack(content, "12.8", "lz4")], strings=list(names)), folder)
 
     return make
 

@@ -62,6 +62,7 @@ class Elf:
     undefined: dict[str, list[str]] = field(default_factory=dict)
     weak: dict[str, list[str]] = field(default_factory=dict)
     exports: list[str] = field(default_factory=list)
+    strings: list[str] = field(default_factory=list)
     soname: str = ""
     runpath: str = ""
     rpath: str = ""
@@ -110,7 +111,8 @@ def _symbols(elf: Elf) -> list[str]:
     for table, weak in ((elf.undefined, False), (elf.weak, True)):
         for name in sorted({symbol.partition("@")[0] for group in table.values() for symbol in group}):
             asm += ([f".weak {name}"] if weak else []) + [f".quad {name}"]
-    asm += [f".fill {elf.padding}", ".text", f".fill {elf.code}"]
+    asm += ['.section .rodata,"a",@progbits', *(f'.asciz "{text}"' for text in elf.strings)] if elf.strings else []
+    asm += ['.section .data.rel,"aw",@progbits', f".fill {elf.padding}", ".text", f".fill {elf.code}"]
     for name in [*elf.exports, *(["_start"] if elf.program else [])]:
         asm += [f".globl {name}", f".type {name},@function", f"{name}: ret", f".size {name}, .-{name}"]
     return [*asm, '.section .note.GNU-stack,"",@progbits']

@@ -31,9 +31,14 @@ def policy() -> Policy:
 
 
 def audited(
-    folder: Path, target: str, policy: Policy, *images: Image, declaration: Declaration | None = None
+    folder: Path,
+    target: str,
+    policy: Policy,
+    *images: Image,
+    declaration: Declaration | None = None,
+    names: tuple[str, ...] = (),
 ) -> AuditReport:
-    path = packed(*images)(folder)
+    path = packed(*images, names=names)(folder)
     return run_audit([path], [policy.parse_target(target)], policy, declaration=declaration, kernels=True)
 
 
@@ -92,6 +97,28 @@ def test_another_instantiation_is_a_note(target: str, tmp_path: Path, policy: Po
     assert verdict(report) == "pass"
     assert [severity for severity, _ in told(report)] == [Severity.NOTE]
     assert "scale (instantiated otherwise)" in told(report)[0][1]
+
+
+@pytest.mark.parametrize(
+    ("target", "severity"), [("75@570", Severity.WARNING), ("80@570", Severity.NOTE)], ids=["registered", "not"]
+)
+def test_host_code_decides_which_instantiation_matters(
+    target: str, severity: Severity, tmp_path: Path, policy: Policy
+) -> None:
+    """As in vllm and onnxruntime: the program knows the name that images from sm_80 on have."""
+    names = ("first", "_Z5scaleI13__nv_bfloat16EvPT_")
+    report = audited(tmp_path, target, policy, *SWAPPED, names=names)
+    assert verdict(report) == "pass"
+    assert [told_as for told_as, _ in told(report)] == [severity]
+
+
+def test_a_kernel_that_host_code_launches_and_an_image_lost_fails(tmp_path: Path, policy: Policy) -> None:
+    assert verdict(audited(tmp_path / "a", "80@570", policy, *LOST, names=("first", "second"))) == "fail"
+    harmless = audited(tmp_path / "b", "80@570", policy, *LOST, names=("first",))
+    assert verdict(harmless) == "pass"
+    assert told(harmless) == [
+        (Severity.NOTE, "cubin for sm_80 lacks 1 kernel that sm_75, sm_90 have: second (not known to the host code)")
+    ]
 
 
 def test_what_only_an_architecture_specific_image_has_is_for_newer_gpus(tmp_path: Path, policy: Policy) -> None:
