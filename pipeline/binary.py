@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _U16, _U32, _U64 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<Q")
 PIECE = 1 << 20
+_AHEAD = 256 << 10
 
 
 class FormatError(CorruptInput):
@@ -124,6 +125,29 @@ class FileView(View):
         """Share the same open file."""
         self.check(offset, length)
         return FileView(self._descriptor, self._base + offset, length)
+
+
+class AheadView(View):
+    """A view that somebody reads in many small steps forward: a piece of it is held in memory."""
+
+    def __init__(self, view: View) -> None:
+        super().__init__(view.size)
+        self._view = view
+        self._start = 0
+        self._piece = b""
+
+    def _fetch(self, offset: int, length: int) -> bytes:
+        if length > _AHEAD:
+            return self._view.read(offset, length)
+        at = offset - self._start
+        if at < 0 or at + length > len(self._piece):
+            self._start, at = offset, 0
+            self._piece = self._view.read(offset, min(_AHEAD, self.size - offset))
+        return self._piece[at : at + length]
+
+    def window(self, offset: int, length: int) -> View:
+        """Share what is below."""
+        return self._view.window(offset, length)
 
 
 class SparseView(View):

@@ -33,6 +33,7 @@ _MAGIC = {
     Compression.ZSTD: b"\x28\xb5\x2f\xfd",
     Compression.BZIP2: b"BZh",
 }
+_ANY_MAGIC = tuple(_MAGIC.values())
 _ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
 
 
@@ -40,7 +41,9 @@ def recognize(head: bytes) -> Compression | None:
     """Which compression these first bytes announce."""
     if head[1:4] == _ZSTD_SKIPPABLE and head[0] & 0xF0 == 0x50:
         return Compression.ZSTD
-    return next((which for which, magic in _MAGIC.items() if head.startswith(magic)), None)
+    if not head.startswith(_ANY_MAGIC):
+        return None
+    return next(which for which, magic in _MAGIC.items() if head.startswith(magic))
 
 
 def is_compressed(head: bytes) -> bool:

@@ -118,6 +118,10 @@ def zstd_decoder() -> Decoder:
     return zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: ZSTD_WINDOW_LOG})
 
 
+FOR_ZIP: dict[int, Callable[[], Decoder]] = {8: deflate_decoder, 12: bzip2_decoder, 93: zstd_decoder, 95: xz_decoder}
+"""By the number that zip archives give the method."""
+
+
 def decoding_errors() -> tuple[type[Exception], ...]:
     """What the decoders raise when their input is damaged."""
     common = (zlib.error, lzma.LZMAError, zstd.ZstdError, OSError, EOFError, ValueError, MemoryError)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from pipeline.binary import BufferView, FormatError
 from pipeline.formats.compression import decoded, guarded, worth_a_thread
 from pipeline.formats.stream import Stream, read_ahead, stream_of
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -251,13 +251,7 @@ def decoder_of(member: ZipMember) -> Callable[[], Decoder]:
 
     if member.flags & _ENCRYPTED:
         raise FormatError("an encrypted zip member")
-    known = {
-        Method.DEFLATED: decoders.deflate_decoder,
-        Method.BZIP2: decoders.bzip2_decoder,
-        Method.ZSTD: decoders.zstd_decoder,
-        Method.XZ: decoders.xz_decoder,
-    }
-    make = known.get(Method(member.method)) if member.method in Method.__members__.values() else None
+    make = decoders.FOR_ZIP.get(member.method)
     if make is None:
         raise FormatError(f"a zip member compressed by method {member.method}, which is not known here")
     return make

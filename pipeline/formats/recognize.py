@@ -46,6 +46,7 @@ _MAGICS: tuple[tuple[bytes, Kind], ...] = (
     (b"\xcf\xfa\xed\xfe", Kind.MACHO),
     (b"\xca\xfe\xba\xbe", Kind.MACHO),
 )
+_ANY_MAGIC = tuple(magic for magic, _ in _MAGICS)
 
 
 def recognize(head: bytes) -> Kind:
@@ -54,7 +55,9 @@ def recognize(head: bytes) -> Kind:
         return Kind.EMPTY
     if head.startswith(elf.MAGIC):
         return _elf_kind(head)
-    return next((kind for magic, kind in _MAGICS if head.startswith(magic)), None) or _by_structure(head)
+    if head.startswith(_ANY_MAGIC):
+        return next(kind for magic, kind in _MAGICS if head.startswith(magic))
+    return _by_structure(head)
 
 
 def _elf_kind(head: bytes) -> Kind:
@@ -65,18 +68,22 @@ def _elf_kind(head: bytes) -> Kind:
 
 def _by_structure(head: bytes) -> Kind:
     """Formats that take more than a few fixed bytes to tell."""
-    tests = (
-        (ar.is_deb, Kind.DEB),
-        (ar.is_ar, Kind.AR),
-        (pkzip.is_zip, Kind.ZIP),
-        (compression.is_compressed, Kind.COMPRESSED),
-        (_is_pe, Kind.PE),
-        (tar.is_tar, Kind.TAR),
-        (ptx.looks_like_ptx, Kind.PTX),
-    )
-    return next((kind for test, kind in tests if test(head)), Kind.DATA)
+    return next((kind for test, kind in _TESTS if test(head)), Kind.DATA)
 
 
 def _is_pe(head: bytes) -> bool:
+    if not head.startswith(b"MZ"):
+        return False
     at = int.from_bytes(head[0x3C:0x40], "little")
-    return head.startswith(b"MZ") and head[at : at + 4] == b"PE\0\0"
+    return head[at : at + 4] == b"PE\0\0"
+
+
+_TESTS = (
+    (ar.is_deb, Kind.DEB),
+    (ar.is_ar, Kind.AR),
+    (pkzip.is_zip, Kind.ZIP),
+    (compression.is_compressed, Kind.COMPRESSED),
+    (_is_pe, Kind.PE),
+    (tar.is_tar, Kind.TAR),
+    (ptx.looks_like_ptx, Kind.PTX),
+)

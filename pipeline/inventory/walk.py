@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import posixpath
 import re
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from pipeline.binary import BufferView, FormatError, View
+from pipeline.binary import AheadView, BufferView, FormatError, View
 from pipeline.formats import ar, compression, elf, pkzip, tar
 from pipeline.formats.facts import EntryKind, LoaderConf, Opaque
 from pipeline.formats.loader_conf import is_loader_conf, read_loader_conf
@@ -18,7 +19,6 @@ from pipeline.formats.tar import TarKind
 from pipeline.inventory import images
 from pipeline.inventory.names import leads_out, relative
 from pipeline.inventory.parts import Parts
-from pipeline.record import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -237,8 +237,9 @@ class Walk:
 
     def zip_members(self, view: View, members: dict[str, ZipMember], path: MemberPath) -> None:
         """Walk these members in their order."""
+        ahead = AheadView(view)
         for name, member in members.items():
-            self._zip_member(view, member, name, path.child(name))
+            self._zip_member(ahead, member, name, path.child(name))
 
     def _zip_member(self, view: View, member: ZipMember, name: str, place: MemberPath) -> None:
         try:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import posixpath
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Self
 
 from pipeline.model.paths import printable
-from pipeline.record import dataclass, field
 
 if TYPE_CHECKING:
     from pipeline.formats.facts import ImageFacts, Inventory
@@ -57,6 +57,7 @@ class Tree:
     roots: set[str] = field(default_factory=set)
     complete: set[str] = field(default_factory=set)
     by_name: dict[str, list[Place]] = field(default_factory=dict)
+    _versions: dict[str, set[str]] = field(default_factory=dict)
     _layers: list[tuple[str, str]] = field(default_factory=list)
 
     @classmethod
@@ -85,10 +86,14 @@ class Tree:
     def _note(self, printed: str) -> Place:
         place = self.place(printed)
         self.printed[place] = printed
-        self.by_name.setdefault(place.name, []).append(place)
+        name = place.name
+        self.by_name.setdefault(name, []).append(place)
+        stem, numbered, _ = name.partition(".so.")
+        if numbered:
+            self._versions.setdefault(stem, set()).add(name)
         if place.path.startswith(("etc/", "usr/")):
             self.roots.add(place.container)
-            if place.name in _LOADERS:
+            if name in _LOADERS:
                 self.complete.add(place.container)
         return place
 
@@ -131,6 +136,10 @@ class Tree:
     def named(self, name: str) -> list[Place]:
         """Every file or link of that name, wherever it lies."""
         return self.by_name.get(name, [])
+
+    def versions(self, stem: str) -> list[str]:
+        """The names ``STEM.so.…`` that the artifacts have, sorted."""
+        return sorted(self._versions.get(stem, ()))
 
 
 def _prefixes(image: ImageFacts) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.binary import BufferView, NotKept, ShortRead, SparseView, View, open_view
+from pipeline.binary import AheadView, BufferView, NotKept, ShortRead, SparseView, View, open_view
 from pipeline.errors import InfrastructureError
 
 if TYPE_CHECKING:
@@ -84,3 +84,17 @@ def test_a_window_of_a_sparse_view_keeps_its_holes() -> None:
     assert window.read(0, 4) == CONTENT[12:16]
     with pytest.raises(NotKept):
         window.read(3, 2)
+
+
+@given(st.lists(st.tuples(st.integers(0, 700_000), st.integers(0, 300_000)), max_size=8))
+def test_reading_ahead_changes_nothing(places: list[tuple[int, int]]) -> None:
+    content = bytes(range(251)) * 3000
+    plain = BufferView(content)
+    ahead = AheadView(plain)
+    for offset, length in places:
+        if offset + length <= plain.size:
+            assert ahead.read(offset, length) == content[offset : offset + length]
+            assert ahead.window(offset, length).read(0, length) == content[offset : offset + length]
+        else:
+            with pytest.raises(ShortRead):
+                ahead.read(offset, length)
