@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,6 @@ from pipeline.errors import CorruptInput, InfrastructureError
 from pipeline.model.evidence import Evidence, Machine
 from pipeline.model.finding import Outcome, Status
 from pipeline.model.lane import PathSource, PrebuiltFile
-from pipeline.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

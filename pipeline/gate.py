@@ -6,13 +6,13 @@ the check says: a smoke on the CPU is never evidence for a GPU. Skipped, missing
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import ExitStatus
 from pipeline.evidence import scope_of
 from pipeline.model.finding import Status
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,10 +6,10 @@ import os
 import platform
 import shutil
 import subprocess
+from dataclasses import dataclass
 
 from pipeline.errors import InfrastructureError
 from pipeline.model.evidence import Machine
-from pipeline.record import dataclass
 
 _QUERY = "name,uuid,compute_cap,driver_version"
 _SMI_TIMEOUT = 20.0

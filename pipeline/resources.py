@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from pipeline.errors import InfrastructureError
-from pipeline.record import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.policy.unknown import OutsidePolicy
-from pipeline.record import replace
 from pipeline.rules import driver_retired, driver_too_old_for_gpu
 from pipeline.rules.by_design import excuse
 from pipeline.rules.selection import JitPass, select

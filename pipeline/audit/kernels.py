@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.formats.demangle import group_of
-from pipeline.record import dataclass, field
 from pipeline.rules.kernel_missing import gaps
 from pipeline.rules.kernel_view import contents_by_path, served
 from pipeline.rules.static_shared_memory import RESERVED, RESERVED_FROM

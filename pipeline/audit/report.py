@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.errors import ExitStatus
 from pipeline.model.finding import Status, Verdict
-from pipeline.record import dataclass, field
 
 if TYPE_CHECKING:
     from pipeline.audit.kernels import KernelReport

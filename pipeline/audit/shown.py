@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from pipeline.audit.aims import loads_on
 from pipeline.audit.floors import minimum_driver
 from pipeline.audit.kernels import kernel_groups
-from pipeline.record import dataclass
 from pipeline.rules.selection import Via
 from pipeline.rules.unit import units_of
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError, TemplateNotFound
@@ -11,7 +12,6 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from pipeline.errors import UsageError
 from pipeline.model.arch import ArchKind
 from pipeline.model.lane import Flavour, ToolkitOrigin
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

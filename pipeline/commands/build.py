@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.commands import options
 from pipeline.commands.build_settings import CA_BUNDLE, JOBS, settings_for
 from pipeline.errors import CubingateError, ExitStatus, Interrupted, NothingExamined, Terminated
-from pipeline.record import replace
 
 if TYPE_CHECKING:
     import argparse

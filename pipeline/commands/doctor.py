@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline.commands import options
 from pipeline.errors import EngineUnavailable, ExitStatus, InfrastructureError
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     import argparse

@@ -7,6 +7,7 @@ all of it loads has gone up. ``codec-changed``: images are packed in a way that 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.audit.floors import minimum_driver
@@ -16,7 +17,6 @@ from pipeline.model.arch import ArchKind
 from pipeline.model.finding import Finding, Severity
 from pipeline.model.image import EntryKind
 from pipeline.model.versions import DriverVersion
-from pipeline.record import dataclass
 from pipeline.rules.unit import flat
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pipeline.errors import ExitStatus
 from pipeline.model.finding import Outcome, Severity, Status, Verdict
-from pipeline.record import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

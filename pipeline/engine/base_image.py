@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,6 @@ from pipeline.engine.debootstrap import bootstrap, local_tag
 from pipeline.engine.failures import engine_errors, reason_of
 from pipeline.engine.labels import LOCAL_REPOSITORY, ORIGIN, STAND_IN
 from pipeline.errors import InfrastructureError
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,6 +14,7 @@ import tempfile
 import uuid
 from collections import deque
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING, Any
 
 from docker.errors import DockerException
@@ -23,7 +24,6 @@ from pipeline.engine.failures import reason_of
 from pipeline.engine.labels import LANE
 from pipeline.engine.progress import Step, StepOutput, decode_status
 from pipeline.errors import InfrastructureError
-from pipeline.record import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable

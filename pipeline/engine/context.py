@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import io
 import tarfile
+from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError
-from pipeline.record import dataclass, field
 
 # Ninja takes a file of time 0 for a missing one, so a fixed time in the past, not none.
 _TIME = 946_684_800

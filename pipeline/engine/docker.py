@@ -5,6 +5,7 @@ from __future__ import annotations
 import tarfile
 import tempfile
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Self
 
@@ -18,7 +19,6 @@ from pipeline.engine.container import start_container
 from pipeline.engine.failures import engine_errors, reason_of
 from pipeline.engine.labels import BUILD_REPOSITORY, COMPILER_CACHE, LANE, LOCAL_REPOSITORY
 from pipeline.errors import EngineUnavailable
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

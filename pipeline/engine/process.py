@@ -12,12 +12,12 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from pipeline.engine import supervisor
 from pipeline.errors import InfrastructureError
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

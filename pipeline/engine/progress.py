@@ -6,9 +6,8 @@ https://github.com/moby/buildkit/blob/master/api/services/control/control.proto
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UsageError
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
-
-from pipeline.record import dataclass
 
 _VERSION = re.compile(r"release [0-9.]+, V(?P<version>[0-9.]+)")
 _TIMEOUT = 20.0

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UsageError
 from pipeline.explain.advice import ADVICE, Advice
 from pipeline.explain.changes import CHANGES, Change
-from pipeline.record import dataclass
 from pipeline.rules.registry import RULES, rule_named
 
 if TYPE_CHECKING:

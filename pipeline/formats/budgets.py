@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pipeline.record import dataclass
+from dataclasses import dataclass
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 

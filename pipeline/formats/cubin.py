@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.binary import FormatError, ShortRead
 from pipeline.formats.elf import MACHINE_CUDA, SHT_SYMTAB, TYPE_OBJECT, ElfHeader, ElfImage, read_elf
 from pipeline.formats.facts import CubinFacts
 from pipeline.model.arch import ArchKind, ArchSuffix, TargetArch
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

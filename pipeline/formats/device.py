@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.binary import PIECE, FormatError
 from pipeline.formats import fatbin
 from pipeline.formats.elf import PT_LOAD, SHF_ALLOC, SHF_EXECINSTR, TYPE_OBJECT, ElfImage, Section
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

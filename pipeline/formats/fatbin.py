@@ -7,13 +7,13 @@ Layout measured on the output of nvcc, fatbinary and libnvfatbin, 11.2 to 13.5; 
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from pipeline.binary import FormatError
 from pipeline.formats.facts import Codec, EntryFacts, EntryKind
 from pipeline.model.arch import ArchKind, ArchSuffix, TargetArch
 from pipeline.model.versions import PtxVersion
-from pipeline.record import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

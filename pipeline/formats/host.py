@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.binary import FormatError
@@ -20,7 +21,6 @@ from pipeline.formats.elf import (
 from pipeline.formats.facts import ElfFacts, SymbolNeed
 from pipeline.formats.properties import isa_level
 from pipeline.formats.strings import names_in
-from pipeline.record import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING
 
 from pipeline.binary import FormatError
 from pipeline.formats.cubin import attributes, entry_symbols
 from pipeline.formats.facts import KernelFacts
-from pipeline.record import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

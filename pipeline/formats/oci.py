@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from pipeline.binary import FormatError
-from pipeline.record import dataclass
 
 DOCUMENT = 8 << 20
 """The largest JSON document that is read; registries take at most 4 MiB."""

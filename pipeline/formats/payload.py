@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.binary import BufferView, FormatError
@@ -13,7 +14,6 @@ from pipeline.formats.kernels import cubin_kernels
 from pipeline.formats.lz4_prefix import lz4_prefix
 from pipeline.formats.ptx import check_packed_ptx
 from pipeline.formats.ptx_entries import ptx_kernels
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from pipeline.binary import View

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.binary import BufferView, FormatError
@@ -9,7 +10,6 @@ from pipeline.formats import pkzip
 from pipeline.formats.compression import decoded, guarded
 from pipeline.formats.pkzip import Method, ZipMember
 from pipeline.formats.stream import Stream
-from pipeline.record import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from pipeline.binary import FormatError
 from pipeline.model.arch import ArchKind, TargetArch
 from pipeline.model.versions import PtxVersion
-from pipeline.record import dataclass
 
 # Possessive, so that a long run of blanks is not tried in every way to split it.
 _BLANK = rb"(?:[\s\0]++|//[^\n]*+|/\*.*?\*/)*+"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from heapq import merge
 from math import prod
 from typing import TYPE_CHECKING
 
 from pipeline.binary import FormatError
 from pipeline.formats.facts import KernelFacts
-from pipeline.record import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

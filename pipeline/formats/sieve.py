@@ -6,12 +6,12 @@ arrived. A reader that asks for bytes which were not kept gets ``NotKept``: dama
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.binary import PIECE, BufferView, FormatError, SparseView
 from pipeline.formats import elf, fatbin
 from pipeline.formats.fatbin import NOTHING, Payload
-from pipeline.record import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -6,9 +6,8 @@ Best effort: a name can be put together at run time, and a string need not be us
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,10 +6,10 @@ begin with ``.wh..wh.`` are AUFS's own bookkeeping. Source: OCI image-spec 1.1, 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum, auto
 
 from pipeline.binary import FormatError
-from pipeline.record import dataclass
 
 _MARK = ".wh."
 _BOOKKEEPING = ".wh..wh."

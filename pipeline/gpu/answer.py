@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
-
-from pipeline.record import dataclass
 
 SUCCESS = "CUDA_SUCCESS"
 JIT_DISABLED = "CUDA_ERROR_JIT_COMPILATION_DISABLED"

@@ -6,6 +6,7 @@ everything after it. A context is asked after each failure whether it is poisone
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from threading import Event
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,6 @@ from pipeline.errors import InfrastructureError
 from pipeline.gpu.answer import Answer, NoAnswer
 from pipeline.gpu.child import Child, WorkerLost, WorkerSilent
 from pipeline.gpu.greeting import greet, read_greeting
-from pipeline.record import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.binary import View, open_view
@@ -15,7 +16,6 @@ from pipeline.inventory.store import is_folder_image
 from pipeline.inventory.tree import TreeFile, list_tree
 from pipeline.inventory.walk import Walk
 from pipeline.model.paths import MemberPath
-from pipeline.record import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,6 @@ from pipeline.formats.device import Flaw, read_run
 from pipeline.formats.facts import EntryKind
 from pipeline.formats.fatbin import ContainerReader, EntryNames
 from pipeline.formats.payload import Examination
-from pipeline.record import dataclass, replace
 from pipeline.rules.selection import JitPass, Selection, Via, select
 from pipeline.rules.unit import Unit, images_of, is_link_stub, units_of
 

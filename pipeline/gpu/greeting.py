@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import InfrastructureError
 from pipeline.gpu.child import WorkerLost, WorkerSilent
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from pipeline.gpu.child import Child

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UsageError
@@ -13,7 +14,6 @@ from pipeline.gpu.greeting import NoDevice
 from pipeline.gpu.lease import FOLDER, lease
 from pipeline.gpu.machine import describe, kernel_module
 from pipeline.gpu.passes import Passes
-from pipeline.record import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,6 @@ from pipeline.errors import InfrastructureError
 from pipeline.machine import installed_gpus
 from pipeline.model.evidence import hashed
 from pipeline.model.versions import DriverVersion
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from pipeline.gpu.greeting import DeviceFacts, Greeting

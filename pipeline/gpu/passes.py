@@ -7,11 +7,11 @@ them only where it needs them.
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pipeline.gpu.answer import SUCCESS
 from pipeline.gpu.attempts import Attempts, Limits
-from pipeline.record import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

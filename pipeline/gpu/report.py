@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import ExitStatus
 from pipeline.gpu.answer import JIT_DISABLED, SUCCESS, NoAnswer
 from pipeline.gpu.forecast import Role
 from pipeline.model.finding import Verdict
-from pipeline.record import dataclass
 from pipeline.rules.selection import JitPass, Via
 
 if TYPE_CHECKING:

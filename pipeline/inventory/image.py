@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,6 @@ from pipeline.formats.facts import ImageFacts, Opaque
 from pipeline.formats.oci import Descriptor, Index, Manifest
 from pipeline.inventory.rootfs import Rootfs, assemble
 from pipeline.model.paths import printable
-from pipeline.record import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

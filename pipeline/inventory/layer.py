@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pipeline.binary import FormatError, View
@@ -13,7 +14,6 @@ from pipeline.formats.tar import TarKind
 from pipeline.formats.whiteout import NameKind, layer_name
 from pipeline.inventory.names import relative
 from pipeline.inventory.overlay import Change, ChangeKind, Changes
-from pipeline.record import dataclass, field, replace
 
 if TYPE_CHECKING:
     from pipeline.formats.tar import TarMember

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from pipeline.formats.facts import BareImage, Damage, ElfFacts, FatbinFacts, ImageFacts, LoaderConf, Opaque
-from pipeline.record import dataclass, field, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

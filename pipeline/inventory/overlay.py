@@ -7,12 +7,12 @@ whatever is deleted or replaced is gone, except the content that another hard li
 from __future__ import annotations
 
 import posixpath
+from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import TYPE_CHECKING
 
 from pipeline.binary import FormatError
 from pipeline.inventory.names import relative
-from pipeline.record import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.binary import BufferView
@@ -12,7 +13,6 @@ from pipeline.inventory.image import read_images
 from pipeline.inventory.names import relative
 from pipeline.inventory.overlay import ChangeKind
 from pipeline.inventory.store import ArchiveStore, is_part
-from pipeline.record import dataclass, field
 
 if TYPE_CHECKING:
     from pipeline.formats.tar import TarMember

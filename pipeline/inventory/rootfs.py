@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import posixpath
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.formats.facts import Damage
 from pipeline.inventory.overlay import Leaf, Overlay
-from pipeline.record import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

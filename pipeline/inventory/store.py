@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from pipeline.binary import BufferView, FormatError, View, open_view
@@ -12,7 +13,6 @@ from pipeline.formats.recognize import HEAD
 from pipeline.formats.stream import Stream, ViewStream
 from pipeline.inventory.image import INDEX, LAYOUT, SAVED
 from pipeline.inventory.layer import Before, Layer, read_layer
-from pipeline.record import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

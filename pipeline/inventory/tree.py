@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

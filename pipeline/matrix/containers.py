@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.matrix.kinds import Json, Kind, wrong
 from pipeline.matrix.mistakes import Mistake, closest
 from pipeline.matrix.nodes import ListNode, MapNode, Node, ScalarNode, shortened
-from pipeline.record import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

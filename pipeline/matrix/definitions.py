@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pipeline.errors import UsageError
@@ -26,7 +27,6 @@ from pipeline.model.lane import (
     Source,
     Target,
 )
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pipeline.matrix.mistakes import Mistake, closest, listed
 from pipeline.matrix.nodes import Node, ScalarNode, describe, shortened
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline.matrix.mistakes import Mistake
@@ -19,7 +20,6 @@ from pipeline.model.lane import (
     Target,
     ToolkitOrigin,
 )
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -7,6 +7,7 @@ function from lane and policy to findings in ``lint_compiler`` or ``lint_targets
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,6 @@ from pipeline.matrix import lint_compiler, lint_targets
 from pipeline.model.finding import Finding, Severity
 from pipeline.model.lane import Flavour
 from pipeline.policy.unknown import OutsidePolicy
-from pipeline.record import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.formats.facts import EntryKind
@@ -10,7 +11,6 @@ from pipeline.matrix.lint_compiler import found
 from pipeline.model.arch import ArchKind, ArchSuffix, TargetArch
 from pipeline.model.finding import Finding, Severity
 from pipeline.policy.unknown import UnknownCompression
-from pipeline.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,6 @@ from pipeline.matrix.settings import SettingsReader
 from pipeline.matrix.yaml_source import read_yaml
 from pipeline.model.lane import Lane, Plan, Waiver
 from pipeline.policy import load_policy
-from pipeline.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

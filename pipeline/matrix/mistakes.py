@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UsageError
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,6 @@ from pipeline.matrix.lanes import Row
 from pipeline.matrix.mistakes import Mistake, closest
 from pipeline.matrix.nodes import ListNode, MapNode, Node, ScalarNode, plain
 from pipeline.matrix.settings import BROKEN, KINDS
-from pipeline.record import dataclass, replace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import math
 import re
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import yaml
@@ -18,7 +19,6 @@ from pipeline.matrix.mistakes import MatrixMistakes, Mistake
 from pipeline.matrix.nodes import Entry, ListNode, MapNode, Node, ScalarNode, ScalarValue, shortened
 from pipeline.model.lane import Position
 from pipeline.model.paths import printable
-from pipeline.record import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,10 +7,9 @@ and "Feature availability"; NVCC manual 13.0, "GPU Feature List"; measured on an
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
-
-from pipeline.record import dataclass
 
 _NAME = re.compile(r"(?P<number>[1-9][0-9]{1,2})(?P<suffix>[af]?)", re.ASCII)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
-
-from pipeline.record import dataclass, replace
 
 if TYPE_CHECKING:
     from pipeline.model.finding import Outcome

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from pipeline.model.target import CompressionMode, Flavour, Platform, Target
-from pipeline.record import dataclass, field
 
 if TYPE_CHECKING:
     from pathlib import Path

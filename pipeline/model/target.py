@@ -5,10 +5,9 @@ A file of its own, because an audit without a matrix needs nothing else of a lan
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
-
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from pipeline.model.versions import DriverVersion

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from functools import total_ordering
 from typing import ClassVar, Self
-
-from pipeline.record import dataclass, field
 
 _DOTTED = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})*", re.ASCII)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UsageError
@@ -12,7 +13,6 @@ from pipeline.model.target import CompressionMode, Target
 from pipeline.model.versions import DriverVersion, ToolkitVersion
 from pipeline.policy import unknown
 from pipeline.policy.rows import CompatStatus
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from pipeline.model.arch import Gpu, TargetArch

@@ -17,10 +17,10 @@ sm_XYa"); measured: nvJitLink 12.4 to 13.5, H200 with driver 580.159.04.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.model.arch import ArchSuffix
-from pipeline.record import replace
 from pipeline.rules.overrides import pardons
 from pipeline.rules.subject import Examination, device_claim, device_examination
 

@@ -34,10 +34,10 @@ read is not. Where a library is named by both, ``never_by_design`` holds.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.model.image import EntryKind
-from pipeline.record import replace
 from pipeline.rules.naming import naming
 from pipeline.rules.nvidia import is_toolkit_library
 from pipeline.rules.selection import Via

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -20,12 +20,12 @@ with driver 580.159.04 and libcuda 580.95.05; llama.cpp issue 23111; nvidia-dock
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.model.versions import DriverVersion
 from pipeline.policy.rows import CompatBoards, CompatStatus
 from pipeline.policy.unknown import OutsidePolicy
-from pipeline.record import dataclass
 from pipeline.rules.driver_library_shipped import NAME, is_compat
 from pipeline.rules.subject import Claim, Effect, Examination
 

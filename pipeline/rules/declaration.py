@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from pipeline.errors import UsageError
 from pipeline.model.cpu import CpuLevel
 from pipeline.model.versions import GlibcVersion, GlibcxxVersion
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,11 +12,11 @@ Source: docker/model-runner pull request 986; ggml-cuda/CMakeLists.txt.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.formats.facts import EntryKind
 from pipeline.model.arch import ArchKind, ArchSuffix
-from pipeline.record import replace
 from pipeline.rules.nvidia import is_toolkit_library
 from pipeline.rules.subject import Claim, Effect, Examination
 from pipeline.rules.unit import flat

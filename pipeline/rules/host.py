@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from pipeline.policy.rows import Provider
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from pipeline.policy.rows import HostLibrary

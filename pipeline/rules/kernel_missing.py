@@ -23,13 +23,13 @@ Source: CUDA C++ Programming Guide, restrictions on __CUDA_ARCH__; measured: rel
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
 from pipeline.formats.demangle import group_of
 from pipeline.model.arch import ArchSuffix
 from pipeline.model.paths import printable
-from pipeline.record import dataclass
 from pipeline.rules.kernel_view import contents_by_path, kernel_examination, served
 from pipeline.rules.naming import naming
 from pipeline.rules.nvidia import is_toolkit_library

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.record import dataclass
 from pipeline.rules.subject import Examination
 from pipeline.rules.unit import flat
 

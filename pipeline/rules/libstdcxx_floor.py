@@ -16,11 +16,11 @@ manylinux policies.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.model.versions import DottedVersion
 from pipeline.policy.unknown import UnknownRuntime
-from pipeline.record import dataclass
 from pipeline.rules.optional import stack_of
 from pipeline.rules.subject import Claim, Effect, Examination
 from pipeline.rules.symbol_versions import CXXABI, GCC, GLIBCXX, highest

@@ -8,9 +8,9 @@ that nobody sees, so a library that no program needs is judged with any program 
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pipeline.record import dataclass, field
 from pipeline.rules.filesystem import Place, Tree
 from pipeline.rules.loader_paths import SystemFolders, before_defaults, expand
 

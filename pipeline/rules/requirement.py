@@ -8,10 +8,9 @@ toolkit, ``internal/config/image``.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING
-
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,12 +8,12 @@ fault has another name for a bare PTX file than inside a container.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from pipeline.formats.facts import Codec, EntryKind
 from pipeline.model.arch import ArchSuffix
-from pipeline.record import dataclass
 from pipeline.rules import arch_suffix, cubin_abi, fatbin_codec, fatbin_kind, ptx_isa, toolkit_major
 from pipeline.rules.obstacle import Certainty, Obstacle
 from pipeline.rules.unit import flat

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from pipeline.record import dataclass
 from pipeline.rules.obstacle import Certainty
 
 if TYPE_CHECKING:

@@ -16,11 +16,11 @@ Source: PTX ISA manual, release history (which toolkit writes which ISA); the no
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.model.versions import ToolkitVersion
 from pipeline.policy.unknown import UnknownToolkit
-from pipeline.record import dataclass
 from pipeline.rules.nvidia import is_toolkit_library
 from pipeline.rules.subject import Claim, Effect, Examination
 from pipeline.rules.unit import flat

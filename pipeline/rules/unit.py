@@ -6,13 +6,13 @@ codec, PTX ISA and provenance of each entry, not its bytes.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.formats.facts import Codec, EntryKind
 from pipeline.model.arch import ArchSuffix
 from pipeline.model.paths import MemberPath
 from pipeline.model.versions import ToolkitVersion
-from pipeline.record import dataclass, field
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,9 +10,8 @@ really picks is its own matter and not in the bytes.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
-
-from pipeline.record import replace
 
 if TYPE_CHECKING:
     from pipeline.model.paths import MemberPath

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import threading
 import time
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import InfrastructureError
-from pipeline.record import dataclass
 from pipeline.serve.http import shortened
 from pipeline.serve.outcome import CheckFailed, Fault
 from pipeline.serve.readiness import ended

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError, UsageError
-from pipeline.record import replace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -6,10 +6,10 @@ Which sentences mean which error is not known here: the caller gives the look-up
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.model.paths import printable
-from pipeline.record import dataclass
 from pipeline.serve.outcome import Diagnosis
 
 if TYPE_CHECKING:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import threading
 import time
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from pipeline.record import dataclass
 from pipeline.serve.outcome import CheckFailed, Fault
 
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.digest import file_sha256
 from pipeline.errors import CorruptInput, InfrastructureError, UsageError
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

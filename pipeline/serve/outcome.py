@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import ExitStatus
 from pipeline.model.finding import Outcome, Status, Verdict
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from pipeline.model.evidence import Machine

@@ -6,11 +6,11 @@ That the GPU did the work is a check of its own, to come between ``expected-toke
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError
 from pipeline.model.finding import Status
-from pipeline.record import dataclass, field
 from pipeline.serve.completion import Completion, ask_one_token
 from pipeline.serve.diagnose import diagnose
 from pipeline.serve.http import Questions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline import evidence as records
@@ -10,7 +11,6 @@ from pipeline.errors import CubingateError, ExitStatus, InfrastructureError, Int
 from pipeline.machine import this_machine
 from pipeline.model.evidence import Evidence, Machine
 from pipeline.model.finding import Outcome, Status
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from pipeline.model.artifact import Artifact

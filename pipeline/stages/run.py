@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.errors import CubingateError, EngineUnavailable, ExitStatus, Interrupted, Terminated
 from pipeline.gate import status_of
-from pipeline.record import dataclass
 from pipeline.stages.audit import audit_lane
 from pipeline.stages.build import build_bundle, bundle_of
 from pipeline.stages.check import Check, ensure_evidence

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UsageError
 from pipeline.machine import this_machine
-from pipeline.record import dataclass
 from pipeline.stages.check import Observation, skipped
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.errors import EngineUnavailable
 from pipeline.evidence import iso
-from pipeline.record import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

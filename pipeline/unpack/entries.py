@@ -12,11 +12,11 @@ import tarfile
 import zipfile
 import zlib
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from enum import Enum, auto
 from typing import IO, TYPE_CHECKING, Self, cast
 
 from pipeline.errors import CorruptInput
-from pipeline.record import dataclass
 
 if sys.version_info >= (3, 14):
     from compression import zstd

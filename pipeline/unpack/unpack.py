@@ -6,12 +6,12 @@ import errno
 import posixpath
 import shutil
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from pipeline.errors import CorruptInput, InfrastructureError, UsageError
 from pipeline.model.paths import printable
-from pipeline.record import dataclass, field
 from pipeline.unpack.entries import Entry, Kind, damage_named, entries_of
 
 if TYPE_CHECKING:
