@@ -143,11 +143,15 @@ def codec_of(flags: int) -> Codec:
 
 @dataclass(frozen=True, slots=True)
 class ContainerReader:
-    """How entries are read: names shared over an artifact, how far payloads are looked into, and the limits."""
+    """How entries are read: names shared over an artifact, how far payloads are looked into, and the limits.
+
+    ``host_strings`` asks a reader of streams to keep more of the read-only data around the containers.
+    """
 
     names: EntryNames
     inspect: Inspector
     budgets: Budgets
+    host_strings: bool = False
 
     def entries(self, view: View, start: int, container: ContainerHeader) -> Iterator[EntryFacts]:
         """Read the entries of the container at ``start``; ``FormatError`` at the first that contradicts itself."""

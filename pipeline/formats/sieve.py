@@ -26,6 +26,7 @@ _SECTION_NAMES = 4 << 20  # GNU ld puts the name table right before the section 
 _OWN_NAME, _AROUND = b"\0.shstrtab\0", 64 << 10  # LLD puts it before .strtab, which can be larger than all that is kept
 _WINDOW = 1 << 20
 _SEGMENT_START = 32 << 20  # symbols and strings open the first segment, strings the second
+_LONGER_START = 64 << 20  # where kernels' names are looked for too; the largest seen end at 36 MiB
 _ENDLESS = 1 << 62
 _GAP = 4 << 10  # between two containers
 
@@ -80,7 +81,8 @@ class Recalled:
 
 def sift(stream: Stream, reader: ContainerReader) -> tuple[SparseView, Recalled]:
     """Read ``stream`` to its end and return what is needed of it; ``FormatError`` where it ends in a container."""
-    sieve = _Sieve(stream, reader, _map(stream.peek(_HEAD)), _Keeper(reader.budgets.kept))
+    start = _LONGER_START if reader.host_strings else _SEGMENT_START
+    sieve = _Sieve(stream, reader, _map(stream.peek(_HEAD), start), _Keeper(reader.budgets.kept))
     for low, high in sieve.plan.scanned:
         sieve.go_on(low - stream.offset)
         sieve.scan(high)
@@ -190,7 +192,7 @@ def _skip(stream: Stream, length: int) -> None:
         left -= step
 
 
-def _map(head: bytes) -> _Map:
+def _map(head: bytes, start: int) -> _Map:
     """Plan by the program headers; a file without any, or that is no ELF file, is scanned and kept whole."""
     try:
         header = elf.parse_header(head[: elf.HEADER_SIZE])
@@ -212,7 +214,7 @@ def _map(head: bytes) -> _Map:
         _merged(
             [*tables]
             + [(s.offset, s.offset + s.size) for s in small]
-            + [(s.offset, s.offset + min(s.size, _SEGMENT_START)) for s in data]
+            + [(s.offset, s.offset + min(s.size, start)) for s in data]
         ),
     )
 

@@ -55,7 +55,7 @@ def take_inventory(
     """
     names = KernelNames(budgets) if kernels else None
     inspect = Examination(budgets, names) if deep or kernels else Glance(budgets)
-    reader = ContainerReader(EntryNames(budgets.all_entries), inspect, budgets)
+    reader = ContainerReader(EntryNames(budgets.all_entries), inspect, budgets, host_strings=kernels)
     ledger = Ledger(budgets, reader, deep or kernels, names, image_platform(machine))
     root, progress = MemberPath((str(path),)), progress or _silent
     if not isinstance(path, Path):
