@@ -9,8 +9,7 @@ from pipeline.audit.conclude import findings, outcome, target_report
 from pipeline.audit.floors import minimum_driver
 from pipeline.audit.kernels import kernel_report
 from pipeline.audit.report import AuditedArtifact, AuditReport, Examined
-from pipeline.formats.facts import Codec, EntryKind
-from pipeline.formats.oci import OTHER_IMAGE
+from pipeline.formats.facts import OTHER_IMAGE, Codec, EntryKind
 from pipeline.model.finding import Outcome, Status
 from pipeline.rules.registry import RULES
 from pipeline.rules.subject import Subject

@@ -29,6 +29,9 @@ __all__ = [
     "SymbolNeed",
 ]
 
+OTHER_IMAGE = "image for "
+"""How an image for another platform is named among what was not looked into."""
+
 
 @dataclass(frozen=True, slots=True)
 class CubinFacts:

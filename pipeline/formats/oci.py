@@ -16,8 +16,6 @@ DOCUMENT = 8 << 20
 """The largest JSON document that is read; registries take at most 4 MiB."""
 CONFIGS = ("application/vnd.oci.image.config.v1+json", "application/vnd.docker.container.image.v1+json")
 """Media types of images' configurations; a manifest with any other one is of something else."""
-OTHER_IMAGE = "image for "
-"""How an image for another platform is named among what was not looked into."""
 _LAYERS = 1_000
 _IMAGES = 1_000
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}", re.ASCII)

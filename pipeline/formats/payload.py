@@ -10,14 +10,14 @@ from pipeline.formats import elf
 from pipeline.formats.cubin import cubin_facts, header_facts
 from pipeline.formats.facts import Codec, EntryFacts, EntryKind
 from pipeline.formats.fatbin import FLAG_SCRAMBLED, NOTHING, Payload
-from pipeline.formats.kernels import cubin_kernels
 from pipeline.formats.lz4_prefix import lz4_prefix
 from pipeline.formats.ptx import check_packed_ptx
-from pipeline.formats.ptx_entries import ptx_kernels
 
 if TYPE_CHECKING:
     from pipeline.binary import View
     from pipeline.formats.budgets import Budgets
+    from pipeline.formats.elf import ElfImage
+    from pipeline.formats.facts import KernelFacts
     from pipeline.formats.kernels import KernelNames
 
 CODE_OF_ABI_7 = (1, 7)
@@ -106,12 +106,26 @@ def read_image(content: View, kind: int, budgets: Budgets, names: KernelNames | 
     """Read one unpacked image; ``FormatError`` where it is not what its header says."""
     if kind == EntryKind.CUBIN:
         image = elf.read_elf(content, budgets)
-        return Payload(cubin_facts(image), kernels=None if names is None else cubin_kernels(image, names))
+        return Payload(cubin_facts(image), kernels=None if names is None else kernels_in_cubin(image, names))
     if kind == EntryKind.PTX:
         text = content.head(content.size)
         check_packed_ptx(text)
-        return NOTHING if names is None else Payload(kernels=ptx_kernels(text, names))
+        return NOTHING if names is None else Payload(kernels=kernels_in_ptx(text, names))
     return NOTHING
+
+
+def kernels_in_cubin(image: ElfImage, names: KernelNames) -> tuple[KernelFacts, ...]:
+    """``cubin_kernels``, which only runs that list kernels load."""
+    from pipeline.formats.kernels import cubin_kernels
+
+    return cubin_kernels(image, names)
+
+
+def kernels_in_ptx(text: bytes, names: KernelNames) -> tuple[KernelFacts, ...]:
+    """``ptx_kernels``, likewise."""
+    from pipeline.formats.ptx_entries import ptx_kernels
+
+    return ptx_kernels(text, names)
 
 
 def unpack(view: View, entry: EntryFacts, budgets: Budgets) -> bytes:

@@ -10,9 +10,9 @@ from pipeline.errors import InfrastructureError
 from pipeline.formats.budgets import STANDARD
 from pipeline.formats.fatbin import ContainerReader, EntryNames
 from pipeline.formats.payload import Glance
+from pipeline.inventory.image_names import is_folder_image
 from pipeline.inventory.layout import image_platform, read_layout
 from pipeline.inventory.ledger import Ledger
-from pipeline.inventory.store import is_folder_image
 from pipeline.inventory.tree import TreeFile, list_tree
 from pipeline.inventory.walk import Walk
 from pipeline.model.paths import MemberPath

@@ -22,10 +22,10 @@ def digest_of(path: Path) -> str:
     with its type bits, the digest that of the content, or of the target's name for a symbolic link. Special
     files have the digest of nothing.
     """
-    from concurrent.futures import ThreadPoolExecutor  # not needed for a file, and slow to import
-
     if not path.is_dir():
         return file_sha256(path)
+    from concurrent.futures import ThreadPoolExecutor  # slow to import
+
     entries = sorted(list_tree(path), key=lambda entry: entry.name)
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         lines = pool.map(lambda entry: _line(path, entry), entries)

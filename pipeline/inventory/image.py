@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from pipeline.binary import FormatError
 from pipeline.errors import NothingExamined
 from pipeline.formats import oci
-from pipeline.formats.facts import ImageFacts, Opaque
+from pipeline.formats.facts import OTHER_IMAGE, ImageFacts, Opaque
 from pipeline.formats.oci import Descriptor, Index, Manifest
+from pipeline.inventory.image_names import INDEX, LAYOUT, SAVED
 from pipeline.inventory.rootfs import Rootfs, assemble
 from pipeline.model.paths import printable
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 
     FindImages = Callable[[], Iterator["Image"]]
 
-INDEX, SAVED, LAYOUT = "index.json", "manifest.json", "oci-layout"
-ROOTS = (INDEX, SAVED, LAYOUT)
 _NESTED = 4
 
 
@@ -56,7 +55,7 @@ def read_images(store: Store, path: MemberPath, ledger: Ledger) -> None:
     chosen, others = _chosen(list(images.values()), ledger.platform)
     for image in others:
         ledger.opaque.append(
-            Opaque(path.child(f"sha256:{image.digest}"), oci.OTHER_IMAGE + printable(image.config.platform[:60]), 0)
+            Opaque(path.child(f"sha256:{image.digest}"), OTHER_IMAGE + printable(image.config.platform[:60]), 0)
         )
     if not chosen and not ledger.damages:
         raise _nothing_for(path, ledger)
@@ -174,7 +173,7 @@ class Finder:
                 yield descriptor
             else:
                 what = (
-                    oci.OTHER_IMAGE + printable(descriptor.platform[:60])
+                    OTHER_IMAGE + printable(descriptor.platform[:60])
                     if not descriptor.is_attestation
                     else "attestation"
                 )

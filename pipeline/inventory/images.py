@@ -10,9 +10,8 @@ from pipeline.formats.cubin import cubin_facts
 from pipeline.formats.elf import read_elf
 from pipeline.formats.facts import BareImage, Codec, CubinFacts, EntryFacts, EntryKind, FatbinFacts, KernelFacts
 from pipeline.formats.host import read_host
-from pipeline.formats.kernels import cubin_kernels
+from pipeline.formats.payload import kernels_in_cubin, kernels_in_ptx
 from pipeline.formats.ptx import PtxFacts, read_ptx
-from pipeline.formats.ptx_entries import ptx_kernels
 from pipeline.formats.registered import registered_names
 from pipeline.formats.stream import Stream
 from pipeline.model.arch import ArchSuffix
@@ -102,7 +101,7 @@ def visit_cubin(view: View, path: MemberPath, ledger: Ledger) -> None:
     """Note a cubin file."""
     image = read_elf(view, ledger.budgets)
     facts = cubin_facts(image)
-    kernels = None if ledger.names is None else cubin_kernels(image, ledger.names)
+    kernels = None if ledger.names is None else kernels_in_cubin(image, ledger.names)
     ledger.bare.append(BareImage(path, _bare(EntryKind.CUBIN, facts.arch, view.size, facts, kernels)))
 
 
@@ -112,7 +111,7 @@ def visit_ptx(content: View | Stream, path: MemberPath, ledger: Ledger) -> None:
     head = content.peek(limit) if isinstance(content, Stream) else content.head(limit)
     facts = read_ptx(head)
     size = _size(content)
-    kernels = None if ledger.names is None or size > len(head) else ptx_kernels(head, ledger.names)
+    kernels = None if ledger.names is None or size > len(head) else kernels_in_ptx(head, ledger.names)
     ledger.bare.append(BareImage(path, _bare(EntryKind.PTX, facts.target, size, facts, kernels)))
 
 

@@ -7,9 +7,6 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from pipeline.binary import FormatError
-from pipeline.inventory.digester import Digester
-from pipeline.inventory.image import read_images
-from pipeline.inventory.store import FolderStore
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,6 +25,10 @@ def image_platform(machine: str = "") -> str:
 
 def read_layout(walk: Walk, folder: Path, files: frozenset[str], path: MemberPath) -> None:
     """Read the images of a layout, whose regular files are given; damage is noted, never raised."""
+    from pipeline.inventory.digester import Digester  # few artifacts are images
+    from pipeline.inventory.image import read_images
+    from pipeline.inventory.store import FolderStore
+
     digester = Digester()
     with ExitStack() as stack:
         try:

@@ -10,9 +10,10 @@ from pipeline.binary import BufferView
 from pipeline.formats.tar import TarKind
 from pipeline.inventory.digester import Digester
 from pipeline.inventory.image import read_images
+from pipeline.inventory.image_names import is_part
 from pipeline.inventory.names import relative
 from pipeline.inventory.overlay import ChangeKind
-from pipeline.inventory.store import ArchiveStore, is_part
+from pipeline.inventory.store import ArchiveStore
 
 if TYPE_CHECKING:
     from pipeline.formats.tar import TarMember

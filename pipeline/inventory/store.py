@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,11 +10,10 @@ from pipeline.binary import BufferView, FormatError, View, open_view
 from pipeline.formats import compression, oci, tar
 from pipeline.formats.recognize import HEAD
 from pipeline.formats.stream import Stream, ViewStream
-from pipeline.inventory.image import INDEX, LAYOUT, SAVED
+from pipeline.inventory.image_names import INDEX, LAYOUT, SAVED
 from pipeline.inventory.layer import Before, Layer, read_layer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from contextlib import ExitStack
     from pathlib import Path
 
@@ -23,13 +21,6 @@ if TYPE_CHECKING:
     from pipeline.inventory.walk import Walk
     from pipeline.model.paths import MemberPath
 
-_HEX = "[0-9a-f]{64}"
-_PARTS = re.compile(
-    rf"blobs/sha256/{_HEX}|{_HEX}/(?:layer\.tar|json|VERSION)|(?:sha256:)?{_HEX}(?:\.json|\.tar(?:\.gz|\.zst)?)?"
-    r"|index\.json|manifest\.json|oci-layout|repositories",
-    re.ASCII,
-)
-_FOLDER = re.compile(rf"(?:\./)?(?:blobs/(?:sha256/)?|{_HEX}/)", re.ASCII)
 _LONGEST_LINK_CHAIN = 8
 _ALL_DOCUMENTS = 128 << 20
 
@@ -44,22 +35,6 @@ class Store(Protocol):
     def layer(self, name: str, place: MemberPath) -> Layer | None:
         """A layer, read below ``place``; ``None`` where there is none of that name."""
         ...
-
-
-def is_part(name: str) -> bool:
-    """Whether images have members of this name; others have them as well, so that alone it says nothing."""
-    return _PARTS.fullmatch(name) is not None
-
-
-def begins_image(head: bytes) -> bool:
-    """Whether a tar archive with this head may well be an image."""
-    name = head[:100].partition(b"\0")[0].decode("ascii", "replace")
-    return tar.is_tar(head) and (is_part(name) or _FOLDER.fullmatch(name) is not None)
-
-
-def is_folder_image(names: Iterable[str]) -> bool:
-    """Whether a directory with these files is an OCI layout."""
-    return {INDEX, LAYOUT} <= set(names)
 
 
 @dataclass(slots=True)

@@ -12,26 +12,25 @@ from pipeline.errors import UsageError
 from pipeline.formats.budgets import STANDARD, Budgets
 from pipeline.formats.facts import Inventory, Opaque
 from pipeline.formats.fatbin import ContainerReader, EntryNames
-from pipeline.formats.kernels import KernelNames
 from pipeline.formats.payload import Examination, Glance
 from pipeline.formats.recognize import HEAD
 from pipeline.formats.stream import Stream
 from pipeline.inventory.digest import digest_of
-from pipeline.inventory.image import ROOTS
+from pipeline.inventory.image_names import ROOTS, begins_image, is_folder_image, is_part
 from pipeline.inventory.layout import image_platform, read_layout
 from pipeline.inventory.ledger import Ledger
-from pipeline.inventory.store import begins_image, is_folder_image, is_part
-from pipeline.inventory.tree import TreeFile, TreeLink, list_tree
 from pipeline.inventory.walk import Walk
 from pipeline.model.paths import MemberPath
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pipeline.formats.kernels import KernelNames
     from pipeline.inventory.source import Source
 
     Progress = Callable[[int, int], None]
 
+_SMALL = 4 << 20
 _SPECIAL = "device, pipe or socket"
 
 
@@ -53,7 +52,7 @@ def take_inventory(
     empty. What is corrupt or hostile is in ``damage``; ``UsageError`` when there is no such path,
     ``NothingExamined`` when no image is for the machine, ``InfrastructureError`` when it cannot be read.
     """
-    names = KernelNames(budgets) if kernels else None
+    names = _kernel_names(budgets) if kernels else None
     inspect = Examination(budgets, names) if deep or kernels else Glance(budgets)
     reader = ContainerReader(EntryNames(budgets.all_entries), inspect, budgets, host_strings=kernels)
     ledger = Ledger(budgets, reader, deep or kernels, names, image_platform(machine))
@@ -64,7 +63,7 @@ def take_inventory(
     if not path.exists():
         raise UsageError(f"{path} does not exist", remedy="name a file or a folder")
     walk = partial(_walk_tree if path.is_dir() else _walk_file, path, root, ledger, progress)
-    if sha256 is not None or _looks_like_image(path):
+    if sha256 is not None or _is_small(path) or _looks_like_image(path):
         found = walk()
         return _inventory(ledger, root, found, sha256 or _image_digest(ledger, root) or digest_of(path))
     from concurrent.futures import ThreadPoolExecutor  # not needed where the digest is known, and slow to import
@@ -72,6 +71,17 @@ def take_inventory(
     with ThreadPoolExecutor(1) as pool:
         digest = pool.submit(digest_of, path)
         return _inventory(ledger, root, walk(), _image_digest(ledger, root) or digest.result())
+
+
+def _kernel_names(budgets: Budgets) -> KernelNames:
+    from pipeline.formats.kernels import KernelNames  # most runs do not list kernels
+
+    return KernelNames(budgets)
+
+
+def _is_small(path: Path) -> bool:
+    """Whether a digest takes less time than a second thread."""
+    return path.is_file() and path.stat().st_size <= _SMALL
 
 
 def _looks_like_image(path: Path) -> bool:
@@ -113,6 +123,8 @@ def _walk_source(source: Source, root: MemberPath, ledger: Ledger, progress: Pro
 
 
 def _walk_tree(path: Path, root: MemberPath, ledger: Ledger, progress: Progress) -> tuple[str, int]:
+    from pipeline.inventory.tree import TreeFile, TreeLink, list_tree
+
     entries = sorted(list_tree(path), key=lambda entry: entry.name)
     total = sum(entry.size for entry in entries if isinstance(entry, TreeFile))
     files = frozenset(entry.name for entry in entries if isinstance(entry, TreeFile))

@@ -11,20 +11,18 @@ from pipeline.binary import AheadView, BufferView, FormatError, View
 from pipeline.formats import ar, compression, elf, pkzip, tar
 from pipeline.formats.facts import EntryKind, LoaderConf, Opaque
 from pipeline.formats.loader_conf import is_loader_conf, read_loader_conf
-from pipeline.formats.pkzip_stream import ZipStream
 from pipeline.formats.recognize import HEAD, Kind, recognize
-from pipeline.formats.sieve import sift
 from pipeline.formats.stream import Stream, ViewStream, stream_of
 from pipeline.formats.tar import TarKind
 from pipeline.inventory import images
 from pipeline.inventory.names import leads_out, relative
-from pipeline.inventory.parts import Parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pipeline.formats.pkzip import ZipMember
     from pipeline.inventory.ledger import Ledger
+    from pipeline.inventory.parts import Parts
     from pipeline.model.paths import MemberPath
 
 _WHEEL = re.compile(r"[^/]+\.dist-info/WHEEL")
@@ -87,6 +85,8 @@ class Walk:
         """Give an ELF file or device code to its reader, through the sieve when it is a stream too large to hold."""
         ledger, reader = self.ledger, self.ledger.reader
         if kind in {Kind.ELF, Kind.FATBIN} and isinstance(content, Stream) and not self._fits(content):
+            from pipeline.formats.sieve import sift
+
             content, recalled = sift(content, reader)
             reader = replace(reader, inspect=recalled)
         match kind:
@@ -142,6 +142,8 @@ class Walk:
 
     def enter_tar(self, source: Stream, path: MemberPath) -> str:
         """Walk a tar archive's members; return what kind of container image it is, if any."""
+        from pipeline.inventory.parts import Parts
+
         parts = Parts(self, path)
         try:
             self._tar_members(source, path, parts)
@@ -200,6 +202,8 @@ class Walk:
 
     def _zip_stream(self, source: Stream, path: MemberPath) -> str:
         """Walk a zip archive too large to hold; only its end tells which members were links or worse."""
+        from pipeline.formats.pkzip_stream import ZipStream
+
         archive, names = ZipStream(source, self.ledger.budgets), _Names()
         for member in archive.members():
             for name in names.admit(member.name, path, self.ledger, directory=member.name.endswith("/")):
