@@ -112,7 +112,7 @@ JUDGEMENTS = (
     Judgement("cupy-cuda12x==*", "*", "cubin for sm_5*", "design: half precision begins with 5.3"),
     Judgement("spconv-cu120==*", "*", "sm_52 *", "gap at 5.0: nvcc's default list in 195 of 606 units"),
     Judgement("spconv-cu120==*", "*", "sm_60 *", "gap at 5.x: generated units have a list of their own"),
-    Judgement("nvidia-cudss-cu12==*", "*", "*", DISPATCH),
+    Judgement("nvidia-cudss-cu12==*", "*layer_*", "*", "gap at 5.0: nvcc's default list; cuDSS itself has 5.0"),
 )
 
 
@@ -128,10 +128,8 @@ def judged(requirement: str, found: dict[str, Any]) -> dict[str, Any]:
 
 def _judgement(requirement: str, library: str, about: str) -> str:
     name = library.rpartition("/")[2]
-    if is_toolkit_library(name):
-        return DISPATCH
     for judgement in JUDGEMENTS:
         fits = fnmatchcase(requirement, judgement.requirement) and fnmatchcase(name, judgement.library)
         if fits and fnmatchcase(about, judgement.about):
             return judgement.text
-    return ""
+    return DISPATCH if is_toolkit_library(name) else ""
