@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,6 +21,9 @@ REQUIRE_DOCKER = "CUBINGATE_REQUIRE_DOCKER"
 def pytest_configure() -> None:
     """Heed Ctrl-C again: a shell's background job, as CI may be, starts with it ignored, and children inherit that."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Machines are shared: how long an example takes says nothing about the code.
+    settings.register_profile("shared", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("shared")
 
 
 def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
