@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UsageError
+from pipeline.model.paths import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -48,4 +49,4 @@ def closest(word: str, known: Iterable[str]) -> str:
 def listed(words: Sequence[str], limit: int = 30) -> str:
     """The words separated by commas, cut where a reader would stop."""
     rest = len(words) - limit
-    return ", ".join(words[:limit]) + (f" and {rest} more" if rest > 0 else "")
+    return ", ".join(printable(word) for word in words[:limit]) + (f" and {rest} more" if rest > 0 else "")
