@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from pipeline.policy.unknown import OutsidePolicy
 from pipeline.rules import driver_retired, driver_too_old_for_gpu
 from pipeline.rules.by_design import excuse
-from pipeline.rules.selection import JitPass, select
+from pipeline.rules.choice import JitPass
+from pipeline.rules.selection import select
 from pipeline.rules.subject import Aim, Load
 from pipeline.rules.variants import excuse_variants, set_aside
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from pipeline.audit.aims import replay
 from pipeline.audit.report import FatbinCount, Floor, PassVerdict, TargetReport
 from pipeline.model.finding import Finding, Outcome, Severity, Status, Verdict
+from pipeline.rules.choice import SUCCESS, JitPass, Via
 from pipeline.rules.registry import RULES
-from pipeline.rules.selection import SUCCESS, JitPass, Via
 from pipeline.rules.subject import Effect
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pipeline.audit.aims import loads_on
 from pipeline.audit.floors import minimum_driver
 from pipeline.audit.kernels import kernel_groups
-from pipeline.rules.selection import Via
+from pipeline.rules.choice import Via
 from pipeline.rules.unit import units_of
 
 if TYPE_CHECKING:

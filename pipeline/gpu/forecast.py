@@ -13,7 +13,8 @@ from pipeline.formats.device import Flaw, read_run
 from pipeline.formats.facts import EntryKind
 from pipeline.formats.fatbin import ContainerReader, EntryNames
 from pipeline.formats.payload import Examination
-from pipeline.rules.selection import JitPass, Selection, Via, select
+from pipeline.rules.choice import JitPass, Selection, Via
+from pipeline.rules.selection import select
 from pipeline.rules.unit import Unit, images_of, is_link_stub, units_of
 
 if TYPE_CHECKING:

@@ -62,7 +62,7 @@ class Passes:
 
     def prepare(self, containers: Iterable[Container]) -> None:
         """Start a second worker in each pass in which something is foreseen to fail."""
-        from pipeline.rules.selection import JitPass
+        from pipeline.rules.choice import JitPass
 
         foreseen = [container.forecast for container in containers if container.forecast is not None]
         for name, attempts in self.attempts.items():
@@ -72,7 +72,7 @@ class Passes:
     def load(self, container: Container, image: bytes, forecaster: Forecaster, pool: Executor) -> Observed:
         """Load one container in every pass; ``InfrastructureError`` when the device is at fault."""
         from pipeline.gpu.report import Observed
-        from pipeline.rules.selection import JitPass
+        from pipeline.rules.choice import JitPass
 
         forecast = container.forecast
         futures = {

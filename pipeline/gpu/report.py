@@ -9,7 +9,7 @@ from pipeline.errors import ExitStatus
 from pipeline.gpu.answer import JIT_DISABLED, SUCCESS, NoAnswer
 from pipeline.gpu.forecast import Role
 from pipeline.model.finding import Verdict
-from pipeline.rules.selection import JitPass, Via
+from pipeline.rules.choice import JitPass, Via
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

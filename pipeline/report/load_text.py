@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pipeline.gpu.forecast import Role
 from pipeline.model.finding import Verdict
 from pipeline.report.color import paint
-from pipeline.rules.selection import JitPass, Via
+from pipeline.rules.choice import JitPass, Via
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -38,9 +38,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.model.image import EntryKind
+from pipeline.rules.choice import Via
 from pipeline.rules.naming import naming
 from pipeline.rules.nvidia import is_toolkit_library
-from pipeline.rules.selection import Via
 from pipeline.rules.unit import flat
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pipeline.formats.facts import EntryFacts, KernelFacts
     from pipeline.model.paths import MemberPath
-    from pipeline.rules.selection import Selection
+    from pipeline.rules.choice import Selection
     from pipeline.rules.subject import Aim, Claim, Load, Subject
     from pipeline.rules.unit import Image, Unit
 

@@ -8,13 +8,12 @@ fault has another name for a bare PTX file than inside a container.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from pipeline.formats.facts import Codec, EntryKind
 from pipeline.model.arch import ArchSuffix
 from pipeline.rules import arch_suffix, cubin_abi, fatbin_codec, fatbin_kind, ptx_isa, toolkit_major
+from pipeline.rules.choice import JitPass, Selection, Via
 from pipeline.rules.obstacle import Certainty, Obstacle
 from pipeline.rules.unit import flat
 
@@ -24,51 +23,10 @@ if TYPE_CHECKING:
     from pipeline.policy import Policy
     from pipeline.rules.unit import Image, Unit
 
-SUCCESS = "CUDA_SUCCESS"
 NO_BINARY = "CUDA_ERROR_NO_BINARY_FOR_GPU"
 JIT_DISABLED = "CUDA_ERROR_JIT_COMPILATION_DISABLED"
 INVALID_PTX = "CUDA_ERROR_INVALID_PTX"
 _SPECIFICITY = (ArchSuffix.NONE, ArchSuffix.FAMILY, ArchSuffix.SPECIFIC)
-
-
-class JitPass(StrEnum):
-    """How the driver is told to treat PTX: by no variable, ``CUDA_DISABLE_PTX_JIT=1``, ``CUDA_FORCE_PTX_JIT=1``."""
-
-    AS_IS = "as-is"
-    FORBIDDEN = "jit-forbidden"
-    FORCED = "jit-forced"
-
-
-class Via(StrEnum):
-    """How a container is served."""
-
-    CUBIN = "cubin"
-    JIT = "jit"
-    NOTHING = "nothing"
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """The driver's choice: the entry, how it is served, and what stands in the way, decisive one first."""
-
-    image: Image | None
-    via: Via
-    obstacles: tuple[Obstacle, ...] = ()
-
-    @property
-    def result(self) -> str:
-        """The CUDA error name, ``CUDA_SUCCESS`` when nothing certain stands in the way."""
-        return next((item.error for item in self.obstacles if item.certainty is Certainty.CERTAIN), SUCCESS)
-
-    @property
-    def loads(self) -> bool:
-        """Whether the container loads, beyond doubt."""
-        return not self.obstacles
-
-    @property
-    def doubtful(self) -> bool:
-        """Whether nothing is known to fail but something is not known to work."""
-        return bool(self.obstacles) and self.result == SUCCESS
 
 
 def select(unit: Unit, gpu: Gpu, driver: DriverVersion, jit: JitPass, policy: Policy) -> Selection:

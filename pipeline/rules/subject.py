@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from pipeline.model.lane import Target
     from pipeline.model.paths import MemberPath
     from pipeline.policy import Policy
+    from pipeline.rules.choice import Selection
     from pipeline.rules.declaration import Declaration, HostFloor
     from pipeline.rules.obstacle import Obstacle
-    from pipeline.rules.selection import Selection
     from pipeline.rules.unit import Unit, Units
 
 

@@ -10,7 +10,8 @@ from pipeline.model.image import Codec, EntryKind
 from pipeline.model.paths import MemberPath
 from pipeline.model.versions import DriverVersion, PtxVersion
 from pipeline.policy import Policy, load_policy
-from pipeline.rules.selection import SUCCESS, JitPass, Via, select
+from pipeline.rules.choice import SUCCESS, JitPass, Via
+from pipeline.rules.selection import select
 from pipeline.rules.unit import Image, Unit
 
 

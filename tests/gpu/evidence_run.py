@@ -34,7 +34,7 @@ from pipeline.gpu.forecast import Forecaster
 from pipeline.gpu.load import LoadSettings, load_modules
 from pipeline.inventory import take_inventory
 from pipeline.policy import load_policy
-from pipeline.rules.selection import JitPass
+from pipeline.rules.choice import JitPass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ from pipeline.gpu.load import LoadSettings, load_modules
 from pipeline.gpu.passes import VARIABLES
 from pipeline.model.finding import Verdict
 from pipeline.model.versions import DriverVersion
-from pipeline.rules.selection import JitPass, Via
+from pipeline.rules.choice import JitPass, Via
 from tests.gpu import made
 from tests.gpu.standin import BAD_PTX, JIT_DISABLED, NO_BINARY, SUCCESS, VERSION, StandIn, build, fnv1a
 

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.gpu.load import load_modules
 from pipeline.model.finding import Verdict
-from pipeline.rules.selection import JitPass
+from pipeline.rules.choice import JitPass
 from tests.gpu.standin import NO_BINARY, SUCCESS, StandIn, build
 from tests.gpu.test_load import settings
 from tests.observed.test_observed import chosen_from, fatbin_of, image_of, rows, sampled

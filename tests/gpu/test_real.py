@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.gpu.load import LoadSettings, load_modules
 from pipeline.model.finding import Verdict
-from pipeline.rules.selection import Via
+from pipeline.rules.choice import Via
 from tests.toolchain import TOOLKITS, kernel_ptx
 
 if TYPE_CHECKING:

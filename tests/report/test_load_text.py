@@ -11,7 +11,7 @@ from pipeline.gpu.report import LoadReport, Observed
 from pipeline.model.paths import MemberPath
 from pipeline.model.versions import DriverVersion
 from pipeline.report.load_text import disagreements, load_text
-from pipeline.rules.selection import JitPass, Via
+from pipeline.rules.choice import JitPass, Via
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
