@@ -105,6 +105,14 @@ def soak(session: nox.Session) -> None:
 
 
 @nox.session
+def fuzz(session: nox.Session) -> None:
+    """Let a coverage-guided fuzzer look for an input that the readers cannot take: `nox -s fuzz -- -runs=20000`."""
+    _install(session, "fuzz", "test")
+    corpus = session.create_tmp()
+    session.run("python", "fuzz/inventory.py", f"{corpus}/corpus", *(session.posargs or ["-max_total_time=60"]))
+
+
+@nox.session
 def gpu(session: nox.Session) -> None:
     """The tests that need an NVIDIA GPU; they fail, not skip, where there is none."""
     _install(session, "test")
