@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.commands.artifact import HELP, artifact
-from pipeline.commands.options import add_format, add_lanes, add_matrix, add_output, emit
+from pipeline.commands.options import add_format, add_lanes, add_matrix, add_output, colored, emit
 from pipeline.errors import ExitStatus, NothingExamined, UsageError
 
 if TYPE_CHECKING:
@@ -72,13 +71,7 @@ def _written(arguments: argparse.Namespace, report: AuditReport) -> str:
         return audit_json(report)
     from pipeline.report.audit_text import audit_text
 
-    return audit_text(report, colour=_colour(arguments))
-
-
-def _colour(arguments: argparse.Namespace) -> bool:
-    if arguments.output is not None or os.environ.get("NO_COLOR"):
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or sys.stdout.isatty()
+    return audit_text(report, colour=colored(arguments))
 
 
 def _declaration(arguments: argparse.Namespace) -> Declaration | None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from pipeline.commands.artifact import HELP, artifact
-from pipeline.commands.options import add_format, add_output, emit, environment
+from pipeline.commands.options import add_format, add_output, colored, emit
 from pipeline.errors import NothingExamined, UsageError
 
 if TYPE_CHECKING:
@@ -54,7 +53,6 @@ def _written(arguments: argparse.Namespace, found: Difference) -> str:
         from pipeline.report.diff_json import diff_json
 
         return diff_json(found)
-    from pipeline.report.color import wants_color
     from pipeline.report.diff_text import diff_text
 
-    return diff_text(found, color=arguments.output is None and wants_color(sys.stdout, environment()))
+    return diff_text(found, color=colored(arguments))

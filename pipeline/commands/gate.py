@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,12 +58,11 @@ def gate_document(verdicts: Sequence[LaneVerdict]) -> str:
 
 
 def _rendered(arguments: argparse.Namespace, verdicts: Sequence[LaneVerdict]) -> str:
-    from pipeline.report.color import wants_color
     from pipeline.report.gate_text import explanation, summary
 
     if arguments.format == "json":
         return gate_document(verdicts)
-    color = arguments.output is None and wants_color(sys.stdout, options.environment())
+    color = options.colored(arguments)
     if arguments.explain is None:
         return summary(verdicts, color=color)
     named = [verdict for verdict in verdicts if verdict.lane.id == arguments.explain]

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.commands.options import add_format, add_output, emit, environment
+from pipeline.commands.options import add_format, add_output, colored, emit, environment
 from pipeline.errors import ExitStatus, NothingExamined, UsageError
 
 if TYPE_CHECKING:
@@ -78,10 +78,9 @@ def _written(arguments: argparse.Namespace, report: LoadReport) -> str:
         from pipeline.model.document import document
 
         return document("load", report.to_json())
-    from pipeline.report.color import wants_color
     from pipeline.report.load_text import load_text
 
-    return load_text(report, color=arguments.output is None and wants_color(sys.stdout, environment()))
+    return load_text(report, color=colored(arguments))
 
 
 def _concluded(arguments: argparse.Namespace, report: LoadReport) -> ExitStatus:

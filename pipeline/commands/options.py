@@ -75,6 +75,13 @@ def emit(arguments: argparse.Namespace, text: str) -> None:
         raise InfrastructureError(f"cannot write {output}: {error.strerror}") from error
 
 
+def colored(arguments: argparse.Namespace) -> bool:
+    """Whether ``emit`` prints to something that wants colour; a file of ``--output`` never does."""
+    from pipeline.report.color import wants_color
+
+    return getattr(arguments, "output", None) is None and wants_color(sys.stdout, environment())
+
+
 def environment() -> Mapping[str, str]:
     """This process's environment; commands pass it down, nothing below reads ``os.environ``."""
     return os.environ

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import TYPE_CHECKING
 
-from pipeline.commands.options import add_format, add_lanes, add_matrix, emit
+from pipeline.commands.options import add_format, add_lanes, add_matrix, colored, emit
 from pipeline.errors import ExitStatus
 
 if TYPE_CHECKING:
@@ -26,7 +25,6 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     from pipeline.matrix.load import load_plan
     from pipeline.policy import load_policy
     from pipeline.report import plan as report
-    from pipeline.report.color import wants_color
 
     policy = load_policy()
     plan = load_plan(arguments.matrix, only=arguments.lane, policy=policy)
@@ -40,5 +38,5 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
         if not failed(findings):
             emit(arguments, text)
     else:
-        emit(arguments, report.plan_table(plan, findings, color=wants_color(sys.stdout, os.environ)))
+        emit(arguments, report.plan_table(plan, findings, color=colored(arguments)))
     return ExitStatus.USAGE if failed(findings) else ExitStatus.PASS

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 from pipeline.commands import options
@@ -25,7 +24,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> ExitStatus:
     """Run every selected lane, print the summary, answer with the gravest status."""
-    from pipeline.report.color import wants_color
     from pipeline.report.gate_text import summary
     from pipeline.stages.run import run_plan
 
@@ -35,5 +33,5 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     if arguments.format == "json":
         options.emit(arguments, gate_document(result.verdicts))
     else:
-        options.emit(arguments, summary(result.verdicts, color=wants_color(sys.stdout, options.environment())))
+        options.emit(arguments, summary(result.verdicts, color=options.colored(arguments)))
     return result.status

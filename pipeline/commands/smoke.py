@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,8 +97,7 @@ def _written(arguments: argparse.Namespace, report: SmokeReport) -> str:
         from pipeline.model.document import document
 
         return document("smoke", report.to_json())
-    from pipeline.report.color import wants_color
     from pipeline.report.smoke_text import smoke_text
 
-    color = arguments.output is None and wants_color(sys.stdout, options.environment())
+    color = options.colored(arguments)
     return smoke_text(report, color=color)
