@@ -50,12 +50,17 @@ def scope_of(lane: Lane, check: str) -> str:
     else:
         host = (lane.host_glibc, lane.host_glibcxx, lane.host_cpu, lane.host_libraries)
         floors = (lane.driver_floor, *host, lane.size_budget)
-        promise = (__version__, origin, floors, lane.targets, *_overrides(lane), *_compilation(lane))
+        promise = (__version__, origin, floors, _aims(lane), *_overrides(lane), *_compilation(lane))
     return hashlib.sha256(repr((check, promise)).encode()).hexdigest()
 
 
 def _compilation(lane: Lane) -> tuple[object, ...]:
     return (lane.flavour, lane.platform, lane.toolkit, lane.archs, lane.compression, lane.base_image)
+
+
+def _aims(lane: Lane) -> tuple[object, ...]:
+    """What an audit judges; who runs the GPU and which proof suffices is no matter of the bytes."""
+    return tuple((target.sm, target.driver, target.gpu) for target in lane.targets)
 
 
 def _overrides(lane: Lane) -> tuple[object, ...]:

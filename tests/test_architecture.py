@@ -35,10 +35,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "build": {"engine", "matrix", "model", "resources", "unpack"},
     "serve": {"engine", "model", "machine", "unpack"},
     "evidence": {"model"},
-    "gate": {"model", "evidence"},
+    "gate": {"model", "policy", "evidence"},
     "compat": {"model", "gate"},
     "publishers": {"model", "gate", "compat"},
-    "report": {"model", "gate", "audit", "diff", "explain", "formats", "rules", "policy", "serve", "gpu"},
+    "report": {"model", "matrix", "gate", "audit", "diff", "explain", "formats", "rules", "policy", "serve", "gpu"},
 }
 UPPER = {"stages", "commands", "cli", "__main__", "__init__"}
 

@@ -24,7 +24,9 @@ from pipeline.model.lane import (
     Target,
 )
 from pipeline.model.versions import DriverVersion, GlibcVersion, ToolkitVersion
+from pipeline.policy import load_policy
 
+POLICY = load_policy()
 CPU = Machine(platform="x86_64", kernel="6.1", glibc="2.36", device="cpu", engine="process")
 A30 = replace(CPU, device="cuda", gpu="A30", uuid="GPU-1", sm=80, driver="535.288.01")
 

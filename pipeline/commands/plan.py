@@ -11,11 +11,19 @@ from pipeline.errors import ExitStatus
 if TYPE_CHECKING:
     import argparse
 
+    from pipeline.model.lane import Plan
+    from pipeline.policy import Policy
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_matrix(parser)
     add_lanes(parser)
+    parser.add_argument(
+        "--gpu-runs",
+        action="store_true",
+        help="print the smallest set of machines with a GPU that proves every promised target, instead of the lanes",
+    )
     add_format(parser, ("table", "json", "github"))
 
 
@@ -29,14 +37,31 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     policy = load_policy()
     plan = load_plan(arguments.matrix, only=arguments.lane, policy=policy)
     findings = lint(plan, policy)
-    if arguments.format == "json":
+    usable = not failed(findings)
+    if arguments.gpu_runs or arguments.format == "github":
+        sys.stderr.writelines(f"{line}\n" for line in report.complaints(findings, color=False))
+    if arguments.gpu_runs:
+        if usable:
+            emit(arguments, _runs(arguments, plan, policy))
+    elif arguments.format == "json":
         emit(arguments, report.plan_json(plan, findings))
     elif arguments.format == "github":
         text = report.plan_github(plan, most=GITHUB_JOBS)
-        sys.stderr.writelines(f"{line}\n" for line in report.complaints(findings, color=False))
         # An unusable matrix is not handed to a workflow.
-        if not failed(findings):
+        if usable:
             emit(arguments, text)
     else:
         emit(arguments, report.plan_table(plan, findings, color=colored(arguments)))
-    return ExitStatus.USAGE if failed(findings) else ExitStatus.PASS
+    return ExitStatus.PASS if usable else ExitStatus.USAGE
+
+
+def _runs(arguments: argparse.Namespace, plan: Plan, policy: Policy) -> str:
+    from pipeline.matrix.gpu_runs import gpu_runs
+    from pipeline.report import gpu_runs as report
+
+    runs = gpu_runs(plan, policy)
+    if arguments.format == "json":
+        return report.runs_json(runs)
+    if arguments.format == "github":
+        return report.runs_github(runs)
+    return report.runs_table(runs, plan, color=colored(arguments))

@@ -20,6 +20,7 @@ from pipeline.model.lane import (
     PrebuiltFile,
     PrebuiltUrl,
     PrebuiltWheel,
+    Proof,
     Publisher,
     SdistSource,
     ServedModel,
@@ -227,9 +228,18 @@ def _target(parts: dict[str, Node], policy: Policy) -> Target:
         sm=int(_number(parts["sm"])),
         driver=driver,
         gpu=text(parts["gpu"]) if "gpu" in parts else None,
-        required=_flag(parts, "required", default=True),
+        suffices=_suffices(parts),
         runner=_words(parts, "runner"),
     )
+
+
+def _suffices(parts: dict[str, Node]) -> Proof:
+    if "suffices" not in parts:
+        return Proof.PROVEN if _flag(parts, "required", default=True) else Proof.INFERRED
+    if "required" in parts:
+        where = parts["required"].position
+        raise Misread(Mistake(where, "'required' and 'suffices' say the same thing twice", "keep 'suffices'"))
+    return Proof(text(parts["suffices"]))
 
 
 def _smoke_mistakes(section: Node) -> Iterator[Mistake]:

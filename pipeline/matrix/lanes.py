@@ -146,7 +146,7 @@ def _targets(row: Row) -> tuple[Target, ...]:
 
 def _possible_checks(targets: Sequence[Target], *, compared: bool) -> tuple[str, ...]:
     always = ("audit", *(("diff",) if compared else ()), "smoke@cpu")
-    return (*always, *(f"{kind}@{target.label}" for target in targets for kind in ("load", "smoke")))
+    return (*always, *(check for target in targets for check in target.checks))
 
 
 def required_checks(flavour: Flavour, targets: Sequence[Target], *, compared: bool = False) -> tuple[str, ...]:
@@ -154,7 +154,7 @@ def required_checks(flavour: Flavour, targets: Sequence[Target], *, compared: bo
     read = ("audit", "diff") if compared else ("audit",)
     if flavour is Flavour.CPU:
         return (*read, "smoke@cpu")
-    proofs = [f"{kind}@{target.label}" for target in targets if target.required for kind in ("load", "smoke")]
+    proofs = [check for target in targets if target.required for check in target.checks]
     return (*read, *proofs)
 
 

@@ -209,7 +209,12 @@ TARGET_DEFINITION = Record(
         Key("sm", Integer("an SM number such as 90", 10, 999), "Compute capability without the dot.", required=True),
         Key("driver", DRIVER, "Driver version, or a branch for its first toolkit driver.", required=True),
         Key("gpu", WORD, "Name of the GPU."),
-        Key("required", Flag(), "Whether a release needs proof on this GPU (default true)."),
+        Key(
+            "suffices",
+            Choice(("proven", "inferred")),
+            "Which proof a release needs: seen on such a GPU, or an audit of the bytes (default proven).",
+        ),
+        Key("required", Flag(), "`false` is another way to write `suffices: inferred`."),
         Key("runner", Items(WORD, unique=True), "Labels of the CI runner with this GPU."),
     ),
 )

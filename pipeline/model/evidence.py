@@ -34,6 +34,13 @@ class Machine:
     stand_in: str | None = None
 
     @property
+    def target(self) -> str | None:
+        """The target that this machine is, ``80@535.288.01``; ``None`` for a CPU."""
+        if self.device != "cuda" or self.sm is None or self.driver is None:
+            return None
+        return f"{self.sm}@{self.driver}"
+
+    @property
     def shared(self) -> Machine:
         """The same machine as reports and evidence show it: its GPU's UUID hashed."""
         return replace(self, uuid=hashed(self.uuid)) if self.uuid else self

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from pipeline.model.target import CompressionMode, Flavour, Platform, Target
+from pipeline.model.target import CompressionMode, Flavour, Platform, Proof, Target
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,6 +33,7 @@ __all__ = [
     "PrebuiltSource",
     "PrebuiltUrl",
     "PrebuiltWheel",
+    "Proof",
     "Publisher",
     "SdistSource",
     "ServedModel",

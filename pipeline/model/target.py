@@ -37,15 +37,36 @@ class CompressionMode(StrEnum):
     DEFAULT = "default"
 
 
+class Proof(StrEnum):
+    """How a promise is known to hold, the strongest first. One never stands for another."""
+
+    PROVEN = "proven"
+    """Seen on a GPU of that SM, on a driver of that branch."""
+    REHEARSED = "rehearsed"
+    """That branch's JIT, or the assembler of its CUDA version, accepted the PTX; no GPU was there."""
+    INFERRED = "inferred"
+    """Follows from the bytes by the rules."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One GPU with one driver that a lane promises to run on."""
+    """One GPU with one driver that a lane promises to run on, and which proof of it suffices for a release."""
 
     sm: int
     driver: DriverVersion
     gpu: str | None = None
-    required: bool = True
+    suffices: Proof = Proof.PROVEN
     runner: tuple[str, ...] = ()
+
+    @property
+    def required(self) -> bool:
+        """Whether a release needs to have seen this target on a GPU."""
+        return self.suffices is Proof.PROVEN
+
+    @property
+    def checks(self) -> tuple[str, str]:
+        """The checks that prove it."""
+        return (f"load@{self.label}", f"smoke@{self.label}")
 
     @property
     def label(self) -> str:

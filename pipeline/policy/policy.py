@@ -15,6 +15,8 @@ from pipeline.policy import unknown
 from pipeline.policy.rows import CompatStatus
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pipeline.model.arch import Gpu, TargetArch
     from pipeline.model.versions import GlibcVersion, GlibcxxVersion, PtxVersion
     from pipeline.policy.rows import (
@@ -70,6 +72,35 @@ class Policy:
             side = "older" if place == 0 else "newer"
             raise unknown.UnknownDriver(f"driver {driver} is {side} than the policy tables of {self.date}")
         return self.branches[place - 1]
+
+    def same_limits(self, one: DriverVersion, other: DriverVersion) -> bool:
+        """Whether a module that one driver takes is one that the other takes, as far as the tables know.
+
+        That holds inside a branch, except where a row's floor lies between the two: 550.40.07 and 550.54.14 are
+        both R550, and only the later one unpacks Zstandard.
+        """
+        below, above = sorted((one, other))
+        return one.branch == other.branch and not any(below < floor <= above for floor in self._floors())
+
+    def proves(self, seen: str, promised: str) -> bool:
+        """Whether what passed on the target ``seen`` (``80@535.288.01``) is a proof of ``promised``.
+
+        The same SM, and a driver of the same branch with the same limits. What names no target proves nothing.
+        """
+        if seen == promised:
+            return True
+        try:
+            there, here = self.parse_target(seen), self.parse_target(promised)
+        except UsageError:
+            return False
+        return there.sm == here.sm and self.same_limits(there.driver, here.driver)
+
+    def _floors(self) -> Iterator[DriverVersion]:
+        """Every driver version at which, by some table, something begins to work."""
+        yield from (row.first_driver for row in self.branches if row.first_driver is not None)
+        yield from (floor for floor in self.codec_floors.values() if floor is not None)
+        yield from (row.cubin_floor for row in self.toolkits)
+        yield from (row.first_driver for row in self.gpus)
 
     def max_ptx(self, driver: DriverVersion) -> PtxVersion:
         """Newest PTX ISA that the driver's JIT reads; ``UnknownDriver``."""

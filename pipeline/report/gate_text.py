@@ -11,6 +11,9 @@ from pipeline.report.columns import columns
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pipeline.gate import TargetStanding
+    from pipeline.model.evidence import Evidence
+
 _STYLES = {
     Standing.PROVEN: "green",
     Standing.REHEARSED: "green",
@@ -40,7 +43,23 @@ def explanation(verdict: LaneVerdict, *, color: bool) -> str:
     for check in verdict.checks:
         standing = paint(f"{check.standing.value:9}", _STYLES[check.standing], color=color)
         lines.append(f"  {standing} {check.check}{_because(check.reason)}{_where(check.evidence)}")
+    lines += [line for target in verdict.targets for line in _target(target, color=color)]
     return "\n".join(lines)
+
+
+def _target(target: TargetStanding, *, color: bool) -> list[str]:
+    """How one promised target is known to be served: where and when it was seen, or from which rules it follows."""
+    name = f"{target.target.label}{f' ({target.target.gpu})' if target.target.gpu else ''}"
+    lines = [f"  target {name}: {paint(target.standing.value, _STYLES[target.standing], color=color)}"]
+    lines[0] += f" ({target.target.suffices} suffices)" if not target.target.required else ""
+    lines += [f"    seen  {record.check}, {record.finished[:16]}{_where(record)}" for record in target.proofs]
+    if target.rules and target.standing is not Standing.PROVEN:
+        lines.append(f"    by    {', '.join(target.rules)}")
+    if target.reason:
+        lines.append(f"    why   {target.reason}")
+    if target.elsewhere:
+        lines.append(f"    also  passed on {', '.join(target.elsewhere)}, which is another promise")
+    return lines
 
 
 def _word(verdict: LaneVerdict) -> str:
@@ -68,10 +87,10 @@ def _because(reason: str) -> str:
     return f": {reason}" if reason else ""
 
 
-def _where(evidence: object) -> str:
-    machine = getattr(evidence, "machine", None)
-    if machine is None:
+def _where(evidence: Evidence | None) -> str:
+    if evidence is None:
         return ""
+    machine = evidence.machine
     place = f"{machine.gpu}, driver {machine.driver}" if machine.device == "cuda" else "CPU"
     stand_in = f", stand-in: {machine.stand_in}" if machine.stand_in else ""
     return f"  [{place}, {machine.engine}{stand_in}]"

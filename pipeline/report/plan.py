@@ -116,6 +116,7 @@ def _target(target: Target) -> dict[str, Any]:
         "driver": str(target.driver),
         "gpu": target.gpu,
         "required": target.required,
+        "suffices": target.suffices.value,
         "runner": list(target.runner),
     }
 

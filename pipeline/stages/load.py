@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pipeline.machine import this_machine
 from pipeline.model.finding import Outcome, Status, Verdict
 from pipeline.stages.check import Observation, skipped
+from pipeline.stages.gpus import gpu_for
 
 if TYPE_CHECKING:
     from pipeline.gpu.report import LoadReport
@@ -18,16 +19,13 @@ if TYPE_CHECKING:
 
 def load_lane(lane: Lane, artifact: Artifact, check: str, street: Street) -> Observation:
     """Load the bundle's modules; a GPU or driver that this machine does not have is a recorded skip."""
-    where = check.partition("@")[2]
-    gpus = street.gpus()
-    there = [gpu for gpu in gpus if gpu.label == where]
-    if not there:
-        here = ", ".join(gpu.label for gpu in gpus) or "none"
-        return skipped(check, f"no GPU {where} on this machine (it has: {here})")
-    report = _loaded(lane, artifact, check, street, there[0])
-    if report.machine.shadowed or report.machine.label != where:
-        return skipped(check, f"{report.machine.libcuda} answered, which is not the driver of {where}")
-    return _observed(check, report, there[0])
+    gpu = gpu_for(check, street)
+    if isinstance(gpu, Observation):
+        return gpu
+    report = _loaded(lane, artifact, check, street, gpu)
+    if report.machine.shadowed or report.machine.label != gpu.label:
+        return skipped(check, f"{report.machine.libcuda} answered, which is not the driver of {gpu.label}")
+    return _observed(check, report, gpu)
 
 
 def _loaded(lane: Lane, artifact: Artifact, check: str, street: Street, gpu: InstalledGpu) -> LoadReport:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import UsageError
 from pipeline.machine import this_machine
-from pipeline.stages.check import Observation, skipped
+from pipeline.stages.check import Observation
+from pipeline.stages.gpus import gpu_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,12 +38,10 @@ def smoke_lane(lane: Lane, artifact: Artifact, check: str, street: Street) -> Ob
     _, _, where = check.partition("@")
     if where == "cpu":
         return observed(smoke_on(None, lane, artifact, check, street), check)
-    gpus = street.gpus()
-    there = [gpu for gpu in gpus if gpu.label == where]
-    if not there:
-        here = ", ".join(gpu.label for gpu in gpus) or "none"
-        return skipped(check, f"no GPU {where} on this machine (it has: {here})")
-    return observed(smoke_on(there[0], lane, artifact, check, street), check)
+    gpu = gpu_for(check, street)
+    if isinstance(gpu, Observation):
+        return gpu
+    return observed(smoke_on(gpu, lane, artifact, check, street), check)
 
 
 def smoke_on(gpu: InstalledGpu | None, lane: Lane, artifact: Artifact, check: str, street: Street) -> SmokeReport:

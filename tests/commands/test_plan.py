@@ -99,3 +99,22 @@ def test_bad_input_is_one_clear_line(
 def test_a_file_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "--matrix", str(tmp_path / "none.yaml")]) == 2
     assert "No such file or directory" in capsys.readouterr().err
+
+
+def test_gpu_runs_are_printed_for_people_programs_and_workflows(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", "--matrix", REAL, "--gpu-runs"]) == 0
+    assert "2 GPU runs for 2 lanes" in capsys.readouterr().out
+    run(["plan", "--matrix", REAL, "--gpu-runs", "--format", "json"])
+    document = json.loads(capsys.readouterr().out)
+    assert document["kind"] == "gpu-runs"
+    run(["plan", "--matrix", REAL, "--gpu-runs", "--format", "github"])
+    assert json.loads(capsys.readouterr().out) == {"include": document["runs"]}
+    assert {row["id"] for row in document["runs"]} == {"sm90-580.159.04", "sm80-535.288.01"}
+
+
+def test_no_gpu_run_is_planned_for_a_matrix_that_cannot_succeed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = write(tmp_path, f"{HEAD}matrix: {{include: [{CUDA.replace('speed', 'size')}]}}")
+    assert run(["plan", "--matrix", str(wrong), "--gpu-runs"]) == 2
+    assert capsys.readouterr().out == ""

@@ -14,6 +14,7 @@ from pipeline.model.lane import (
     PrebuiltFile,
     PrebuiltUrl,
     PrebuiltWheel,
+    Proof,
     SdistSource,
     ServedModel,
     SmokeSettings,
@@ -121,3 +122,25 @@ def test_a_branch_that_never_was_is_a_mistake_at_its_place(tmp_path: Path) -> No
 def test_driver_versions() -> None:
     assert str(driver_version("535", load_policy())) == "535.54.03"
     assert str(driver_version("535.288.01", load_policy())) == "535.288.01"
+
+
+@pytest.mark.parametrize(
+    ("words", "suffices"),
+    [
+        ("", Proof.PROVEN),
+        (", suffices: inferred", Proof.INFERRED),
+        (", suffices: proven", Proof.PROVEN),
+        (", required: false", Proof.INFERRED),
+        (", required: true", Proof.PROVEN),
+    ],
+)
+def test_which_proof_of_a_target_suffices(tmp_path: Path, words: str, suffices: Proof) -> None:
+    definitions, mistakes = read(f"targets: {{it: {{sm: 80, driver: 535.288.01{words}}}}}", tmp_path)
+    assert definitions.targets.values["it"].suffices is suffices
+    assert mistakes == []
+
+
+def test_saying_twice_what_suffices_is_a_mistake(tmp_path: Path) -> None:
+    _, mistakes = read("targets: {it: {sm: 80, driver: '535', suffices: proven, required: false}}", tmp_path)
+    assert len(mistakes) == 1
+    assert "keep 'suffices'" in mistakes[0]

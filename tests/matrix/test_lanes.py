@@ -8,6 +8,7 @@ from pipeline.model.lane import (
     CompressionMode,
     Flavour,
     Platform,
+    Proof,
     SmokeSettings,
     Target,
     ToolkitOrigin,
@@ -72,7 +73,7 @@ def test_a_library_cannot_be_both(tmp_path: Path) -> None:
 def test_required_checks_follow_flavour_and_required_targets(tmp_path: Path) -> None:
     assert lane(tmp_path, CPU).required == ("audit", "smoke@cpu")
     assert lane(tmp_path, CUDA).required == ("audit", "load@80@535.288.01", "smoke@80@535.288.01")
-    optional = Target(80, DriverVersion("535.288.01"), required=False)
+    optional = Target(80, DriverVersion("535.288.01"), suffices=Proof.INFERRED)
     assert required_checks(Flavour.CUDA, [optional]) == ("audit",)
 
 

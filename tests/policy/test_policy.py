@@ -210,3 +210,20 @@ def test_an_empty_table_is_refused(tmp_path: Path) -> None:
     (folder / "codecs.csv").write_text("codec,driver_floor,confidence,source,date\n")
     with pytest.raises(InconsistentTables, match="empty"):
         load_policy(folder)
+
+
+@pytest.mark.parametrize(
+    ("seen", "promised", "proves"),
+    [
+        ("80@535.288.01", "80@535.54.03", True),
+        ("80@535.54.03", "80@535.288.01", True),
+        ("80@535.288.01", "86@535.288.01", False),
+        ("80@550.54.14", "80@535.288.01", False),
+        ("80@550.90.07", "80@550.54.14", True),
+        ("80@550.54.14", "80@550.40.07", False),  # Zstandard begins between the two
+        ("80@999.1", "80@999.1", True),
+        ("80@five", "80@535", False),
+    ],
+)
+def test_what_proves_a_target(policy: Policy, seen: str, promised: str, proves: bool) -> None:
+    assert policy.proves(seen, promised) is proves

@@ -1,0 +1,118 @@
+"""Judges one lane on what is on record about its bytes.
+
+A required check counts only when its newest record is about these bytes and this promise, passed, and was seen where
+the check says: a smoke on the CPU is never evidence for a GPU. Skipped, missing and unreadable are all a no. So is a
+failure on record of a check that nothing requires: the bytes were seen to fail on a promised target.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.evidence import scope_of
+from pipeline.gate.standing import CheckStanding, Standing
+from pipeline.gate.targets import stand_target
+from pipeline.gate.verdict import LaneVerdict
+from pipeline.model.finding import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import date
+
+    from pipeline.errors import CubingateError
+    from pipeline.gate.standing import TargetStanding
+    from pipeline.model.artifact import Artifact
+    from pipeline.model.evidence import Evidence
+    from pipeline.model.lane import Lane, Waiver
+    from pipeline.policy import Policy
+
+
+def judge(
+    lane: Lane,
+    artifact: Artifact | None,
+    evidence: Sequence[Evidence],
+    *,
+    today: date,
+    policy: Policy,
+    why_no_artifact: str = "not built",
+) -> LaneVerdict:
+    """Judge one lane. ``evidence`` is what is on record about the artifact, oldest first."""
+    if artifact is None:
+        checks = tuple(CheckStanding(check, Standing.MISSING, why_no_artifact) for check in lane.required)
+        return LaneVerdict(lane, None, checks, _targets(lane, checks, (), policy))
+    about = [record for record in evidence if record.subject == artifact.sha256]
+    stood = {check: _stand(lane, check, about, today, policy) for check in (*lane.required, *_other_checks(lane))}
+    checks = tuple(stand for check, stand in stood.items() if check in lane.required or _was_seen_to_fail(stand))
+    return LaneVerdict(lane, artifact, checks, _targets(lane, tuple(stood.values()), about, policy))
+
+
+def refuse(lane: Lane, error: CubingateError, policy: Policy) -> LaneVerdict:
+    """The verdict on a lane whose evidence could not be read: no, for every check, and why."""
+    checks = tuple(CheckStanding(check, Standing.FAILED, f"not judged: {error}") for check in lane.required)
+    return LaneVerdict(lane, None, checks, _targets(lane, checks, (), policy), error.status)
+
+
+def _other_checks(lane: Lane) -> Iterator[str]:
+    """The checks on promised GPUs that nothing requires."""
+    for target in lane.targets:
+        yield from (check for check in target.checks if check not in lane.required)
+
+
+def _was_seen_to_fail(stand: CheckStanding) -> bool:
+    """A failure of the product; a machine that could not look has said nothing about it."""
+    failed = stand.standing is Standing.FAILED
+    return failed and stand.evidence is not None and stand.evidence.outcome.status is Status.FAIL
+
+
+def _targets(
+    lane: Lane, checks: Sequence[CheckStanding], about: Sequence[Evidence], policy: Policy
+) -> tuple[TargetStanding, ...]:
+    by_id = {check.check: check for check in checks}
+    return tuple(stand_target(target, lane, by_id, about, policy) for target in lane.targets)
+
+
+def _stand(lane: Lane, check: str, about: Sequence[Evidence], today: date, policy: Policy) -> CheckStanding:
+    standing = _stand_on_evidence(lane, check, about, policy)
+    if not standing.standing.approves:
+        for waiver in lane.waivers:
+            if waiver.check == check and waiver.expires >= today.isoformat():
+                return CheckStanding(check, Standing.WAIVED, _waived(waiver, standing), standing.evidence)
+    return standing
+
+
+def _waived(waiver: Waiver, standing: CheckStanding) -> str:
+    instead = f"{standing.standing}: {standing.reason}"
+    return f"waived until {waiver.expires} by {waiver.owner}: {waiver.reason} (else {instead})"
+
+
+def _stand_on_evidence(lane: Lane, check: str, about: Sequence[Evidence], policy: Policy) -> CheckStanding:
+    of_check = [record for record in about if record.check == check]
+    if not of_check:
+        return CheckStanding(check, Standing.MISSING, "no evidence")
+    fitting = [record for record in of_check if record.scope == scope_of(lane, check)]
+    if not fitting:
+        return CheckStanding(check, Standing.MISSING, "evidence is for another promise: matrix.yaml changed since")
+    newest = fitting[-1]
+    if newest.outcome.status is Status.SKIPPED:
+        return CheckStanding(check, Standing.MISSING, f"skipped: {newest.outcome.reason}", newest)
+    if newest.outcome.status is not Status.PASS:
+        return CheckStanding(check, Standing.FAILED, newest.outcome.reason or newest.outcome.status.value, newest)
+    misplaced = _seen_elsewhere(lane, check, newest, policy)
+    if misplaced:
+        return CheckStanding(check, Standing.MISSING, misplaced, newest)
+    return CheckStanding(check, Standing.INFERRED if check in {"audit", "diff"} else Standing.PROVEN, "", newest)
+
+
+def _seen_elsewhere(lane: Lane, check: str, record: Evidence, policy: Policy) -> str | None:
+    """Why a passing record was not seen where ``check`` asks (``KIND@cpu``, ``KIND@SM@DRIVER``); ``None`` if it was."""
+    _, _, where = check.partition("@")
+    machine = record.machine
+    if not where:
+        return None
+    if machine.platform != lane.platform:
+        return f"seen on {machine.platform}, which is no evidence for {lane.platform}"
+    if where == "cpu":
+        return None if machine.device == "cpu" else f"seen on {machine.device}, not on the CPU"
+    if machine.target is None or not policy.proves(machine.target, where):
+        return f"seen on {machine.target or 'the CPU'}, which is no evidence for {where}"
+    return None

@@ -1,0 +1,87 @@
+"""How each promised target is known to be served: proven, rehearsed, inferred or not at all, never mixed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pipeline.gate.standing import Standing, TargetStanding
+from pipeline.model.finding import Status, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from pipeline.gate.standing import CheckStanding
+    from pipeline.model.evidence import Evidence
+    from pipeline.model.lane import Lane
+    from pipeline.model.target import Target
+    from pipeline.policy import Policy
+
+_NOTHING_KNOWN = "neither seen on such a GPU nor judged by an audit"
+
+
+def stand_target(
+    target: Target, lane: Lane, checks: Mapping[str, CheckStanding], about: Sequence[Evidence], policy: Policy
+) -> TargetStanding:
+    """How ``target`` stands. ``checks`` are the lane's and those that prove the target, ``about`` all records."""
+    proving = [checks[check] for check in _proving(target, lane) if check in checks]
+    elsewhere = _elsewhere(target, about, policy)
+    failed = [check for check in proving if check.standing is Standing.FAILED]
+    if failed:
+        return TargetStanding(target, Standing.FAILED, f"{failed[0].check}: {failed[0].reason}", elsewhere=elsewhere)
+    if proving and all(check.standing is Standing.PROVEN for check in proving):
+        proofs = tuple(check.evidence for check in proving if check.evidence is not None)
+        return TargetStanding(target, Standing.PROVEN, "", proofs, elsewhere=elsewhere)
+    return _inferred(target, checks.get("audit"), proving, elsewhere)
+
+
+def _inferred(
+    target: Target, audit: CheckStanding | None, proving: Iterable[CheckStanding], elsewhere: tuple[str, ...]
+) -> TargetStanding:
+    """What the bytes say where no GPU did; a waived check stays visible as one."""
+    waived = next((check for check in proving if check.standing is Standing.WAIVED), None)
+    lacking = next((check for check in proving if check.standing is Standing.MISSING), None)
+    why = f"{lacking.check}: {lacking.reason}" if lacking else ""
+    if audit is None or audit.evidence is None:
+        return TargetStanding(target, Standing.MISSING, why or _NOTHING_KNOWN, elsewhere=elsewhere)
+    if audit.standing is not Standing.INFERRED or not _passes(audit.evidence, target):
+        reason = f"audit: {audit.reason or 'has no passing verdict for it'}"
+        standing = Standing.FAILED if audit.standing is Standing.FAILED else Standing.MISSING
+        return TargetStanding(target, standing, reason, elsewhere=elsewhere)
+    rules = _rules(audit.evidence)
+    if waived is not None:
+        return TargetStanding(target, Standing.WAIVED, waived.reason, rules=rules, elsewhere=elsewhere)
+    return TargetStanding(target, Standing.INFERRED, why, rules=rules, elsewhere=elsewhere)
+
+
+def _proving(target: Target, lane: Lane) -> tuple[str, ...]:
+    """The checks that this lane wants of the target; both where it wants none, so that what was seen is not lost."""
+    return tuple(check for check in target.checks if check in lane.required) or target.checks
+
+
+def _elsewhere(target: Target, about: Iterable[Evidence], policy: Policy) -> tuple[str, ...]:
+    """Other drivers on which a GPU of this SM passed a check with these bytes."""
+    labels = (
+        record.machine.target
+        for record in about
+        if record.outcome.status is Status.PASS and record.machine.sm == target.sm
+    )
+    return tuple(dict.fromkeys(label for label in labels if label and not policy.proves(label, target.label)))
+
+
+def _passes(audit: Evidence, target: Target) -> bool:
+    rows = audit.document.get("targets")
+    for row in rows if isinstance(rows, list) else ():
+        if isinstance(row, dict) and f"{row.get('sm')}@{row.get('driver')}" == target.label:
+            return row.get("verdict") == Verdict.PASS.value
+    return False
+
+
+def _rules(audit: Evidence) -> tuple[str, ...]:
+    """The rules of the audit that passed; those that had nothing to look at prove nothing."""
+    rows = audit.document.get("outcomes")
+    passed = (
+        [row for row in rows if isinstance(row, dict) and row.get("status") == Status.PASS.value]
+        if isinstance(rows, list)
+        else []
+    )
+    return tuple(str(row.get("rule")) for row in passed)

@@ -1,0 +1,61 @@
+"""The smallest set of GPU runs that proves every target of a plan for which only proof suffices.
+
+A run is one machine: one SM, one driver. It proves each target of that SM whose driver is of the same branch with the
+same limits, for every lane that promises one. Such targets fall into classes, and no machine is in two of them: as many
+runs as classes are needed, and suffice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from pipeline.model.lane import Lane, Plan, Target
+    from pipeline.policy import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class GpuRun:
+    """One machine to run on: ``target`` is what it should be, ``proves`` the checks of each lane that it settles.
+
+    ``runner`` are the labels by which matrix.yaml finds such a machine, none where it does not say.
+    """
+
+    target: Target
+    runner: tuple[str, ...]
+    proves: tuple[tuple[str, tuple[str, ...]], ...]
+
+    @property
+    def id(self) -> str:
+        """A name for a job: ``sm80-r535``; two of a branch differ in their driver."""
+        return f"sm{self.target.sm}-{self.target.driver}"
+
+
+def gpu_runs(plan: Plan, policy: Policy) -> tuple[GpuRun, ...]:
+    """The runs in the order in which the plan first asks for them; targets that may be inferred ask for none."""
+    classes: list[list[Target]] = []
+    for target in dict.fromkeys(target for lane in plan.lanes for target in lane.targets if _asked(lane, target)):
+        fitting = [group for group in classes if policy.proves(group[0].label, target.label)]
+        (fitting[0] if fitting else _added(classes)).append(target)
+    return tuple(_run(group, plan.lanes) for group in classes)
+
+
+def _added(classes: list[list[Target]]) -> list[Target]:
+    classes.append([])
+    return classes[-1]
+
+
+def _asked(lane: Lane, target: Target) -> bool:
+    return any(check in lane.required for check in target.checks)
+
+
+def _run(group: Sequence[Target], lanes: Iterable[Lane]) -> GpuRun:
+    """The run on the newest driver of the class, by the first runner that one of its targets names."""
+    runner = next((target.runner for target in group if target.runner), ())
+    wanted = {check for target in group for check in target.checks}
+    settled = ((lane.id, tuple(check for check in lane.required if check in wanted)) for lane in lanes)
+    newest = max(group, key=lambda target: target.driver)
+    return GpuRun(newest, runner, tuple((lane, checks) for lane, checks in settled if checks))

@@ -1,0 +1,66 @@
+"""The GPU runs of a plan: a table for people, a JSON document, GitHub's include list for the jobs."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pipeline.model.document import document
+from pipeline.report.color import paint
+from pipeline.report.columns import columns
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.matrix.gpu_runs import GpuRun
+    from pipeline.model.lane import Plan
+
+
+def runs_json(runs: Sequence[GpuRun]) -> str:
+    """The ``gpu-runs`` document."""
+    return document("gpu-runs", {"runs": [_run(run) for run in runs]})
+
+
+def runs_github(runs: Sequence[GpuRun]) -> str:
+    """``{"include": […]}`` on one line for ``fromJSON``: one job for each run."""
+    return json.dumps({"include": [_run(run) for run in runs]}, separators=(",", ":"))
+
+
+def runs_table(runs: Sequence[GpuRun], plan: Plan, *, color: bool) -> str:
+    """One line for each run, then what needs none."""
+    lines = []
+    if runs:
+        head, *lines = columns(("run", "GPU", "driver", "runner", "proves"), [_cells(run) for run in runs])
+        lines = [paint(head, "bold", color=color), *lines, ""]
+    return "\n".join([*lines, *_counts(runs, plan)])
+
+
+def _cells(run: GpuRun) -> tuple[str, ...]:
+    gpu = f"{run.target.gpu or 'any'} (sm_{run.target.sm})"
+    lanes = ", ".join(lane for lane, _ in run.proves)
+    return (run.id, gpu, str(run.target.driver), " ".join(run.runner) or "-", lanes)
+
+
+def _counts(runs: Sequence[GpuRun], plan: Plan) -> list[str]:
+    lanes = {lane for run in runs for lane, _ in run.proves}
+    inferred = {target.label for lane in plan.lanes for target in lane.targets if not target.required}
+    counts = [f"{_many(len(runs), 'GPU run')} for {_many(len(lanes), 'lane')} of {plan.matrix_file}"]
+    if inferred:
+        counts.append(f"none for {', '.join(sorted(inferred))}: inferred suffices")
+    return counts
+
+
+def _many(number: int, what: str) -> str:
+    return f"{number or 'no'} {what}{'' if number == 1 else 's'}"
+
+
+def _run(run: GpuRun) -> dict[str, Any]:
+    return {
+        "id": run.id,
+        "sm": str(run.target.sm),
+        "driver": str(run.target.driver),
+        "gpu": run.target.gpu,
+        "runner": list(run.runner),
+        "lanes": [lane for lane, _ in run.proves],
+        "proves": {lane: list(checks) for lane, checks in run.proves},
+    }
