@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.commands.options import add_format, add_output, emit
+from pipeline.commands.options import add_format, add_output, emit, terminal_width
 from pipeline.errors import ExitStatus
 
 if TYPE_CHECKING:
@@ -37,5 +37,5 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     else:
         from pipeline.report.explain_text import explanation_text
 
-        emit(arguments, explanation_text(found))
+        emit(arguments, explanation_text(found, width=terminal_width(arguments)))
     return ExitStatus.PASS

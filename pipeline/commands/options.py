@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -80,6 +81,13 @@ def colored(arguments: argparse.Namespace) -> bool:
     from pipeline.report.color import wants_color
 
     return getattr(arguments, "output", None) is None and wants_color(sys.stdout, environment())
+
+
+def terminal_width(arguments: argparse.Namespace) -> int:
+    """Columns of the terminal that ``emit`` prints to; 0 where it is none, so that logs and pipes keep whole lines."""
+    if getattr(arguments, "output", None) is not None or not sys.stdout.isatty():
+        return 0
+    return shutil.get_terminal_size().columns
 
 
 def environment() -> Mapping[str, str]:

@@ -50,9 +50,9 @@ _MAJOR = (
 CHANGES: tuple[Change, ...] = tuple(
     Change(rule, tool, text)
     for rules, rows in (
-        (("arch-missing", "declared-archs"), _ARCH),
+        (("arch-missing", "declared-archs", "arch-lost"), _ARCH),
         (("arch-suffix",), _SUFFIX),
-        (("fatbin-codec",), _CODEC),
+        (("fatbin-codec", "codec-changed"), _CODEC),
         (("ptx-isa",), _PTX),
         (("toolkit-major", "cubin-abi"), _MAJOR),
     )

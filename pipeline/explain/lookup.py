@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from pipeline.errors import UsageError
 from pipeline.explain.advice import ADVICE, Advice
 from pipeline.explain.changes import CHANGES, Change
-from pipeline.rules.registry import RULES, rule_named
+from pipeline.explain.topics import TOPICS, topic_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pipeline.explain.topic import Topic
     from pipeline.policy import Policy
     from pipeline.policy.rows import CudaError
-    from pipeline.rules.registry import Rule
 
 _SHORTEST_TEXT = 8
 _CODE = re.compile(r"(?:CUDA[ _](?:driver )?error|cuda error|error code)[^0-9a-zA-Z]{0,3}([0-9]{1,3})\b", re.IGNORECASE)
@@ -25,9 +25,9 @@ _CODE = re.compile(r"(?:CUDA[ _](?:driver )?error|cuda error|error code)[^0-9a-z
 
 @dataclass(frozen=True, slots=True)
 class RuleExplanation:
-    """A rule: its documentation, the errors that its violation shows as, and what to change."""
+    """A rule, loss or lint: its documentation, the errors that its violation shows as, and what to change."""
 
-    rule: Rule
+    topic: Topic
     errors: tuple[CudaError, ...]
     changes: tuple[Change, ...]
 
@@ -38,29 +38,29 @@ class ErrorExplanation:
 
     error: CudaError
     advice: Advice | None
-    rules: tuple[Rule, ...]
+    rules: tuple[Topic, ...]
     changes: tuple[Change, ...]
 
 
 def explain(query: str, policy: Policy) -> RuleExplanation | ErrorExplanation:
     """Look up a rule or CUDA error; ``UsageError`` with the nearest names when there is none."""
     wanted = query.strip()
-    rule = rule_named(wanted.lower())
-    if rule is not None:
-        return explain_rule(rule, policy)
+    topic = topic_named(wanted.lower())
+    if topic is not None:
+        return explain_topic(topic, policy)
     found = find_error(wanted, policy)
     if found is not None:
         return explain_error(found, policy)
     raise UsageError(f"{wanted!r} is neither a rule nor a CUDA error", remedy=_nearest(wanted, policy))
 
 
-def explain_rule(rule: Rule, policy: Policy) -> RuleExplanation:
+def explain_topic(topic: Topic, policy: Policy) -> RuleExplanation:
     """Everything about a rule."""
-    codes = [advice.code for advice in ADVICE if any(item.rule == rule.id for item in advice.candidates)]
+    codes = [advice.code for advice in ADVICE if any(item.rule == topic.id for item in advice.candidates)]
     return RuleExplanation(
-        rule=rule,
+        topic=topic,
         errors=tuple(error for error in policy.errors if error.code in codes),
-        changes=tuple(change for change in CHANGES if change.rule == rule.id),
+        changes=tuple(change for change in CHANGES if change.rule == topic.id),
     )
 
 
@@ -72,7 +72,7 @@ def explain_error(error: CudaError, policy: Policy) -> ErrorExplanation:
     return ErrorExplanation(
         error=error,
         advice=advice,
-        rules=tuple(rule for rule in RULES if rule.id in named),
+        rules=tuple(topic for topic in TOPICS if topic.id in named),
         changes=tuple(change for change in CHANGES if change.rule == (named[0] if named else "")),
     )
 
@@ -127,7 +127,7 @@ def _short_names(error: CudaError) -> Iterator[str]:
 
 
 def _nearest(query: str, policy: Policy) -> str:
-    names = [rule.id for rule in RULES]
+    names = [topic.id for topic in TOPICS]
     names += [name for error in policy.errors for name in (error.driver_name, error.runtime_name) if name]
     close = get_close_matches(query, names, n=3, cutoff=0.5)
-    return f"did you mean {', '.join(close)}?" if close else f"rules: {', '.join(rule.id for rule in RULES)}"
+    return f"did you mean {', '.join(close)}?" if close else f"rules: {', '.join(topic.id for topic in TOPICS)}"

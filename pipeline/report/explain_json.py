@@ -20,8 +20,9 @@ def explanation_json(explanation: RuleExplanation | ErrorExplanation) -> str:
 
 def _rule(explanation: RuleExplanation) -> dict[str, Any]:
     return {
-        "rule": explanation.rule.id,
-        "text": explanation.rule.document,
+        "rule": explanation.topic.id,
+        "command": explanation.topic.asked.value,
+        "text": explanation.topic.document,
         "errors": [_cuda_error(error) for error in explanation.errors],
     }
 

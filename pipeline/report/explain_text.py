@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.explain import ErrorExplanation, RuleExplanation
+from pipeline.report.fold import folded, paragraphs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,16 +14,18 @@ if TYPE_CHECKING:
     from pipeline.policy.rows import CudaError
 
 
-def explanation_text(explanation: RuleExplanation | ErrorExplanation) -> str:
-    """Lines for a terminal."""
-    lines = _rule(explanation) if isinstance(explanation, RuleExplanation) else _error(explanation)
+def explanation_text(explanation: RuleExplanation | ErrorExplanation, *, width: int = 0) -> str:
+    """Lines for a terminal of that width; 0 leaves long lines alone."""
+    if isinstance(explanation, RuleExplanation):
+        topic = explanation.topic
+        head = [f"{topic.id}  (cubingate {topic.asked})", "", *paragraphs(topic.document, width)]
+        lines = [*head, *folded(_rule(explanation), width)]
+    else:
+        lines = [*folded(_error(explanation), width)]
     return "\n".join(lines) + "\n"
 
 
 def _rule(explanation: RuleExplanation) -> Iterator[str]:
-    yield f"{explanation.rule.id}"
-    yield ""
-    yield explanation.rule.document
     if explanation.errors:
         yield ""
         yield "Users see one of:"

@@ -87,8 +87,3 @@ RULES: tuple[Rule, ...] = tuple(
         size_budget,
     )
 )
-
-
-def rule_named(identifier: str) -> Rule | None:
-    """The rule with this id."""
-    return next((rule for rule in RULES if rule.id == identifier), None)

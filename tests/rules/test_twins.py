@@ -10,7 +10,7 @@ from pipeline.audit import audit_artifacts
 from pipeline.audit.run import read_or_damage
 from pipeline.model.finding import Status, Verdict
 from pipeline.policy import Policy, load_policy
-from pipeline.rules.registry import RULES, rule_named
+from pipeline.rules.registry import RULES
 from tests.rules.cases import TWINS, Asked, Twins
 
 if TYPE_CHECKING:
@@ -86,4 +86,3 @@ def test_every_rule_is_documented() -> None:
     for rule in RULES:
         for part in ("What:", "Why:", "Remedy:", "Source:"):
             assert f"\n{part} " in rule.document, f"{rule.id} lacks {part}"
-    assert rule_named("no-such-rule") is None
