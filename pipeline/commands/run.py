@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.commands import options
 from pipeline.commands.gate import gate_document
-from pipeline.commands.surroundings import open_street, planned
+from pipeline.commands.surroundings import MOST_RETRIES, open_street, planned
 
 if TYPE_CHECKING:
     import argparse
@@ -19,6 +19,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_matrix(parser)
     options.add_lanes(parser)
     options.add_state(parser)
+    parser.add_argument(
+        "--retries",
+        type=int,
+        choices=range(MOST_RETRIES + 1),
+        default=2,
+        help="further looks, with pauses, at a check that the machine failed (default 2); a product's failure is final",
+    )
     options.add_format(parser)
 
 

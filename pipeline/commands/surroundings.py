@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     from pipeline.stages.street import Street
 
 
+_PAUSES = (5.0, 15.0, 45.0)
+"""Seconds before each further look: a driver that reloads and a card that another program fills take some."""
+
+MOST_RETRIES = len(_PAUSES)
+
+
 def planned(arguments: argparse.Namespace) -> Plan:
     """Load and lint the matrix file; errors of either are ``UsageError`` with every mistake."""
     from pipeline.matrix.lint import failed, lint
@@ -53,6 +59,7 @@ def open_street(arguments: argparse.Namespace) -> Iterator[Street]:
             engines=engines,
             build=settings_for(arguments.matrix, environment),
             gpus=installed_gpus,
+            retries=_PAUSES[: getattr(arguments, "retries", 0)],
         )
     finally:
         engines.close()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline import evidence as records
-from pipeline.errors import CubingateError, ExitStatus, InfrastructureError, Interrupted, Terminated
+from pipeline.errors import CubingateError, EngineUnavailable, ExitStatus, InfrastructureError, Interrupted, Terminated
 from pipeline.machine import this_machine
 from pipeline.model.evidence import Evidence, Machine
 from pipeline.model.finding import Outcome, Status
@@ -20,12 +20,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What a check saw: its outcome, where, its own JSON document, and what that means for the exit status."""
+    """What a check saw: its outcome, where, its own JSON document, and what that means for the exit status.
+
+    ``final`` says that another look would find the same, however it failed.
+    """
 
     outcome: Outcome
     machine: Machine
     document: dict[str, Any]
     status: ExitStatus
+    final: bool = False
+
+    @property
+    def worth_another_look(self) -> bool:
+        """Whether the machine failed, and not the product: that alone is ever tried again."""
+        return self.status is ExitStatus.INFRASTRUCTURE and not self.final
 
 
 Check = Callable[["Lane", "Artifact", str, "Street"], Observation]
@@ -35,11 +44,23 @@ Check = Callable[["Lane", "Artifact", str, "Street"], Observation]
 def ensure_evidence(lane: Lane, artifact: Artifact, check: str, look: Check, street: Street) -> ExitStatus:
     """See to it that ``check`` of ``lane`` has a record; return what it means for the exit status.
 
-    A pass about these bytes and this promise is kept. Anything else is looked at again.
+    A pass about these bytes and this promise is kept. Anything else is looked at again. Where the machine failed,
+    another look follows after each pause of ``street.retries``, each on record; what the product failed is final.
     """
     if _has_passed(lane, artifact, check, street):
         street.talk.say(f"{lane.id}  {check}  unchanged, passed before", "dim")
         return ExitStatus.PASS
+    seen = _look_once(lane, artifact, check, look, street)
+    for pause in street.retries:
+        if not seen.worth_another_look:
+            break
+        street.talk.say(f"{lane.id}  {check}  again in {pause:g} s", "yellow")
+        street.pause(pause)
+        seen = _look_once(lane, artifact, check, look, street)
+    return seen.status
+
+
+def _look_once(lane: Lane, artifact: Artifact, check: str, look: Check, street: Street) -> Observation:
     started = street.now()
     try:
         seen = _elsewhere(lane, check) or look(lane, artifact, check, street)
@@ -50,7 +71,7 @@ def ensure_evidence(lane: Lane, artifact: Artifact, check: str, look: Check, str
         seen = _could_not_look(check, InfrastructureError.of(error) if isinstance(error, OSError) else error)
         record(lane, artifact, check, seen, started=started, street=street)
     _tell(lane, seen.outcome, street)
-    return seen.status
+    return seen
 
 
 def record(lane: Lane, artifact: Artifact, check: str, seen: Observation, *, started: str, street: Street) -> None:
@@ -105,7 +126,10 @@ def _elsewhere(lane: Lane, check: str) -> Observation | None:
 
 def _could_not_look(check: str, error: CubingateError) -> Observation:
     outcome = Outcome(rule=check, status=Status.ERROR, examined=0, reason=str(error))
-    return Observation(outcome, this_machine(engine="none"), {}, error.status)
+    # Whether there is an engine is asked once in a run.
+    return Observation(
+        outcome, this_machine(engine="none"), {}, error.status, final=isinstance(error, EngineUnavailable)
+    )
 
 
 def _tell(lane: Lane, outcome: Outcome, street: Street) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,11 @@ class Engines:
 
 @dataclass(frozen=True, slots=True)
 class Street:
-    """Everything a stage may use besides the lane. ``evidence`` is where records are written and first read."""
+    """Everything a stage may use besides the lane.
+
+    ``evidence`` is where records are written and first read; ``retries`` are the seconds to ``pause`` before each
+    further look where the machine failed a check.
+    """
 
     state: Path
     evidence: Path
@@ -67,6 +72,8 @@ class Street:
     engines: Engines
     build: BuildSettings
     gpus: Callable[[], tuple[InstalledGpu, ...]]
+    retries: tuple[float, ...] = ()
+    pause: Callable[[float], None] = time.sleep
 
     def now(self) -> str:
         """UTC, ISO 8601, microseconds, as records have it."""

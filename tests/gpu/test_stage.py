@@ -82,8 +82,8 @@ def test_nothing_to_load_never_approves(driver: StandIn, tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     "gpus",
-    [(), (replace(HERE, sm=80),), (replace(HERE, driver="580.65.06"),), (replace(HERE, driver="590.44.01"),)],
-    ids=["none", "another GPU", "another build", "another branch"],
+    [(), (replace(HERE, sm=80),), (replace(HERE, driver="590.44.01"),)],
+    ids=["none", "another GPU", "another branch"],
 )
 def test_another_machine_is_a_skip_with_its_reason(
     driver: StandIn, tmp_path: Path, gpus: tuple[InstalledGpu, ...]
@@ -92,6 +92,19 @@ def test_another_machine_is_a_skip_with_its_reason(
     assert seen.outcome.status is Status.SKIPPED
     assert "no GPU 90@580.159.04 on this machine" in (seen.outcome.reason or "")
     assert driver.loads() == []
+
+
+def test_another_driver_of_the_branch_is_evidence_and_says_which(driver: StandIn, tmp_path: Path) -> None:
+    file = made.library(tmp_path / "lib.so", [native(driver)])
+    seen = look(driver, file, HERE, check="load@90@580.65.06")
+    assert seen.outcome.status is Status.PASS
+    assert seen.machine.driver == "580.159.04"
+
+
+def test_of_two_that_prove_it_the_named_one_is_taken(driver: StandIn, tmp_path: Path) -> None:
+    other = replace(HERE, driver="580.65.06")
+    seen = look(driver, made.library(tmp_path / "lib.so", [native(driver)]), other, HERE)
+    assert seen.machine.driver == "580.159.04"
 
 
 def test_a_driver_that_is_not_the_installed_one_is_a_skip(driver: StandIn, tmp_path: Path) -> None:

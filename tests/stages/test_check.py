@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pipeline.build.settings import BuildSettings, Network
-from pipeline.errors import ExitStatus, Terminated
+from pipeline.errors import CubingateError, EngineUnavailable, ExitStatus, InfrastructureError, Terminated
 from pipeline.evidence import read
 from pipeline.model.finding import Outcome, Status
 from pipeline.model.lane import Lane, Platform
@@ -110,3 +111,50 @@ def test_a_check_that_was_interrupted_leaves_no_record(tmp_path: Path, street: S
     with pytest.raises(Terminated):
         ensure_evidence(lane, artifact, "audit", interrupted, street)
     assert read([street.evidence], artifact.sha256, now=NOW) == ()
+
+
+def seen_as(status: Status, exit_status: ExitStatus, check: str) -> Observation:
+    return Observation(Outcome(rule=check, status=status, examined=1, reason="busy"), CPU, {}, exit_status)
+
+
+class Looks:
+    """A check that answers from a list, and counts."""
+
+    def __init__(self, *answers: tuple[Status, ExitStatus] | CubingateError) -> None:
+        self.answers = list(answers)
+
+    def __call__(self, _lane: Lane, _artifact: Artifact, check: str, _street: Street) -> Observation:
+        answer = self.answers.pop(0)
+        if isinstance(answer, CubingateError):
+            raise answer
+        return seen_as(*answer, check)
+
+
+BUSY = (Status.ERROR, ExitStatus.INFRASTRUCTURE)
+GOOD = (Status.PASS, ExitStatus.PASS)
+BAD = (Status.FAIL, ExitStatus.REFUSED)
+
+
+@pytest.mark.parametrize(
+    ("answers", "status", "paused"),
+    [
+        ([BUSY, GOOD], ExitStatus.PASS, [1.0]),
+        ([InfrastructureError("driver gone"), GOOD], ExitStatus.PASS, [1.0]),
+        ([BUSY, BUSY, BUSY], ExitStatus.INFRASTRUCTURE, [1.0, 2.0]),
+        ([BAD], ExitStatus.REFUSED, []),
+        ([BUSY, BAD], ExitStatus.REFUSED, [1.0]),
+        ([EngineUnavailable("no engine")], ExitStatus.INFRASTRUCTURE, []),
+    ],
+    ids=["busy once", "error once", "always busy", "product failed", "busy, then failed", "no engine"],
+)
+def test_only_what_the_machine_failed_is_looked_at_again(
+    tmp_path: Path, street: Street, answers: list[Any], status: ExitStatus, paused: list[float]
+) -> None:
+    lane, pauses, looks = cpu_lane(), list[float](), Looks(*answers)
+    artifact = bundle(tmp_path, lane)
+    patient = replace(street, retries=(1.0, 2.0), pause=pauses.append)
+    assert ensure_evidence(lane, artifact, "smoke@cpu", looks, patient) is status
+    assert pauses == paused
+    assert looks.answers == []
+    on_record = read([street.evidence], artifact.sha256, now=NOW)
+    assert len(on_record) == len(answers), "each look leaves its record"
