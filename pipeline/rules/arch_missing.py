@@ -20,28 +20,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.rules.device import Told, examine_device
 from pipeline.rules.overrides import pardons, unmatched
-from pipeline.rules.subject import Examination, device_claim, device_examination
 
 if TYPE_CHECKING:
-    from pipeline.rules.subject import Subject
+    from pipeline.rules.obstacle import Obstacle
+    from pipeline.rules.subject import Aim, Examination, Subject
 
 RULE = "arch-missing"
 
 
 def check(subject: Subject) -> Examination:
     """Every unit without an image for a target's GPU."""
-    claims = (
-        device_claim(
-            aim,
-            load,
-            found,
-            declared=f"runs on sm_{aim.target.sm}",
-            remedy=f"add {aim.target.sm} to the arch list of this unit (CMake: {aim.target.sm}-real), "
-            "or do not promise this GPU",
-        )
-        for aim, load, found in subject.met(RULE)
-    )
-    return device_examination(
-        subject, subject.containers, (*claims, *pardons(subject, RULE), *unmatched(subject, RULE))
-    )
+    more = (*pardons(subject, RULE), *unmatched(subject, RULE))
+    return examine_device(subject, RULE, _told, examined=subject.containers, more=more)
+
+
+def _told(aim: Aim, _met: Obstacle) -> Told:
+    sm = aim.target.sm
+    remedy = f"add {sm} to the arch list of this unit (CMake: {sm}-real), or do not promise this GPU"
+    return Told(f"runs on sm_{sm}", remedy)

@@ -21,13 +21,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.model.arch import ArchSuffix
+from pipeline.rules.device import Told, examine_device
 from pipeline.rules.overrides import pardons
-from pipeline.rules.subject import Examination, device_claim, device_examination
 
 if TYPE_CHECKING:
     from pipeline.model.arch import Gpu, TargetArch
     from pipeline.policy import Policy
-    from pipeline.rules.subject import Subject
+    from pipeline.rules.obstacle import Obstacle
+    from pipeline.rules.subject import Aim, Examination, Subject
     from pipeline.rules.unit import Image
 
 RULE = "arch-suffix"
@@ -50,14 +51,10 @@ def _plain_runs(arch: TargetArch, gpu: Gpu, policy: Policy) -> bool:
 
 def check(subject: Subject) -> Examination:
     """Every unit whose suffixes leave a target out."""
-    claims = (
-        device_claim(
-            aim,
-            load,
-            found,
-            declared=f"runs on sm_{aim.target.sm}",
-            remedy=f"build {aim.target.sm} (or its family target) as well: a and f images serve no other GPU",
-        )
-        for aim, load, found in subject.met(RULE)
-    )
-    return device_examination(subject, subject.containers, (*claims, *pardons(subject, RULE)))
+    return examine_device(subject, RULE, _told, examined=subject.containers, more=pardons(subject, RULE))
+
+
+def _told(aim: Aim, _met: Obstacle) -> Told:
+    sm = aim.target.sm
+    remedy = f"build {sm} (or its family target) as well: a and f images serve no other GPU"
+    return Told(f"runs on sm_{sm}", remedy)

@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.rules.subject import Claim, Effect, Examination, device_claim
+from pipeline.rules.device import Told, device_claims
+from pipeline.rules.subject import Claim, Effect, Examination
 
 if TYPE_CHECKING:
-    from pipeline.rules.subject import Subject
+    from pipeline.rules.obstacle import Obstacle
+    from pipeline.rules.subject import Aim, Subject
 
 RULE = "corrupt-input"
 _REMEDY = "build or download the artifact again and compare its digest"
@@ -43,11 +45,13 @@ def check(subject: Subject) -> Examination:
         for inventory in subject.inventories
         for damage in inventory.damage
     )
-    chosen = tuple(
-        device_claim(aim, load, found, declared="readable", remedy=_REMEDY) for aim, load, found in subject.met(RULE)
-    )
+    chosen = device_claims(subject, RULE, _told)
     examined = sum(max(inventory.members, 1) for inventory in subject.inventories)
     return Examination(examined, members + chosen)
+
+
+def _told(_aim: Aim, _met: Obstacle) -> Told:
+    return Told("readable", _REMEDY)
 
 
 def _damaged_payloads(subject: Subject) -> set[str]:

@@ -18,12 +18,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.model.versions import DriverVersion
+from pipeline.rules.device import Told, examine_device
 from pipeline.rules.obstacle import Certainty, Obstacle
-from pipeline.rules.subject import Examination, device_claim, device_examination
 
 if TYPE_CHECKING:
     from pipeline.policy import Policy
-    from pipeline.rules.subject import Subject
+    from pipeline.rules.subject import Aim, Examination, Subject
     from pipeline.rules.unit import Image
 
 RULE = "cubin-abi"
@@ -47,14 +47,9 @@ def obstacle(image: Image, driver: DriverVersion, policy: Policy) -> Obstacle | 
 
 def check(subject: Subject) -> Examination:
     """Every unit whose chosen cubin the driver cannot read."""
-    claims = (
-        device_claim(
-            aim,
-            load,
-            found,
-            declared=f"driver >= {aim.target.driver}",
-            remedy=f"raise the floor to {found.floor or 'a driver of that toolkit'}, or build with toolkit 12.x",
-        )
-        for aim, load, found in subject.met(RULE)
-    )
-    return device_examination(subject, subject.entries, tuple(claims))
+    return examine_device(subject, RULE, _told, examined=subject.entries)
+
+
+def _told(aim: Aim, met: Obstacle) -> Told:
+    floor = met.floor or "a driver of that toolkit"
+    return Told(f"driver >= {aim.target.driver}", f"raise the floor to {floor}, or build with toolkit 12.x")

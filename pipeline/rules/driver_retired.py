@@ -15,16 +15,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.rules.device import examine_unserved
 from pipeline.rules.obstacle import Obstacle
-from pipeline.rules.subject import Claim, Effect, Examination
 
 if TYPE_CHECKING:
     from pipeline.model.lane import Target
     from pipeline.policy import Policy
-    from pipeline.rules.subject import Subject
+    from pipeline.rules.subject import Examination, Subject
 
 RULE = "driver-retired"
 NO_DEVICE = "CUDA_ERROR_NO_DEVICE"
+_REMEDY = "promise an older driver branch for this GPU, or do not promise the GPU"
 
 
 def obstacle(target: Target, policy: Policy) -> Obstacle | None:
@@ -38,18 +39,6 @@ def obstacle(target: Target, policy: Policy) -> Obstacle | None:
 
 def check(subject: Subject) -> Examination:
     """Every target whose GPU its driver has dropped."""
-    claims = tuple(
-        Claim(
-            rule=RULE,
-            effect=Effect.FAIL,
-            path=aim.label,
-            declared=f"runs on sm_{aim.target.sm} with driver {aim.target.driver}",
-            observed=aim.unserved.observed,
-            remedy="promise an older driver branch for this GPU, or do not promise the GPU",
-            targets=(aim.label,),
-            error=aim.unserved.error,
-        )
-        for aim in subject.aims
-        if aim.unserved is not None and aim.unserved.rule == RULE
+    return examine_unserved(
+        subject, RULE, lambda _: "promise an older driver branch for this GPU, or do not promise the GPU"
     )
-    return Examination(len(subject.aims), claims, None if subject.aims else "no target was named")

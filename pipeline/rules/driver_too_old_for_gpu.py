@@ -15,14 +15,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.rules.device import examine_unserved
 from pipeline.rules.driver_retired import NO_DEVICE
 from pipeline.rules.obstacle import Obstacle
-from pipeline.rules.subject import Claim, Effect, Examination
 
 if TYPE_CHECKING:
     from pipeline.model.lane import Target
     from pipeline.policy import Policy
-    from pipeline.rules.subject import Subject
+    from pipeline.rules.subject import Examination, Subject
 
 RULE = "driver-too-old-for-gpu"
 
@@ -37,18 +37,4 @@ def obstacle(target: Target, policy: Policy) -> Obstacle | None:
 
 def check(subject: Subject) -> Examination:
     """Every target whose driver is older than its GPU."""
-    claims = tuple(
-        Claim(
-            rule=RULE,
-            effect=Effect.FAIL,
-            path=aim.label,
-            declared=f"runs on sm_{aim.target.sm} with driver {aim.target.driver}",
-            observed=aim.unserved.observed,
-            remedy=f"raise this target's driver to {aim.unserved.floor}",
-            targets=(aim.label,),
-            error=aim.unserved.error,
-        )
-        for aim in subject.aims
-        if aim.unserved is not None and aim.unserved.rule == RULE
-    )
-    return Examination(len(subject.aims), claims, None if subject.aims else "no target was named")
+    return examine_unserved(subject, RULE, lambda met: f"raise this target's driver to {met.floor}")

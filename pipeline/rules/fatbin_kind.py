@@ -17,13 +17,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.formats.facts import EntryKind
+from pipeline.rules.device import Told, examine_device
 from pipeline.rules.obstacle import Certainty, Obstacle
-from pipeline.rules.subject import Examination, device_claim, device_examination
 
 if TYPE_CHECKING:
     from pipeline.model.versions import DriverVersion
     from pipeline.policy import Policy
-    from pipeline.rules.subject import Subject
+    from pipeline.rules.subject import Aim, Examination, Subject
     from pipeline.rules.unit import Image
 
 RULE = "fatbin-kind"
@@ -49,10 +49,8 @@ def obstacle(image: Image, driver: DriverVersion, policy: Policy) -> Obstacle | 
 
 def check(subject: Subject) -> Examination:
     """Every unit that is served out of a container kind the driver does not read."""
-    claims = (
-        device_claim(
-            aim, load, found, declared=f"loads on driver {aim.target.driver}", remedy="build without fatbinary --concat"
-        )
-        for aim, load, found in subject.met(RULE)
-    )
-    return device_examination(subject, subject.entries, tuple(claims))
+    return examine_device(subject, RULE, _told, examined=subject.entries)
+
+
+def _told(aim: Aim, _met: Obstacle) -> Told:
+    return Told(f"loads on driver {aim.target.driver}", "build without fatbinary --concat")

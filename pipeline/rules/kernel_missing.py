@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 from pipeline.formats.demangle import group_of
 from pipeline.model.arch import ArchSuffix
 from pipeline.model.paths import printable
-from pipeline.rules.kernel_view import contents_by_path, kernel_examination, served
+from pipeline.rules.kernel_view import everything_served, kernel_examination
 from pipeline.rules.naming import naming
 from pipeline.rules.nvidia import is_toolkit_library
 from pipeline.rules.subject import Claim, Effect, Examination
@@ -69,13 +69,9 @@ class Missing:
 
 def check(subject: Subject) -> Examination:
     """Every container whose chosen image lacks kernels of its neighbours."""
-    if not all(inventory.kernels for inventory in subject.inventories):
-        return kernel_examination(subject, ())
-    contents = contents_by_path(subject)
     claims = (
         _claim(aim, container, missing, subject.declaration)
-        for aim in subject.aims
-        for container in served(aim, contents)
+        for aim, container in everything_served(subject)
         for missing in gaps(container)
     )
     return kernel_examination(subject, tuple(claims))

@@ -55,6 +55,20 @@ class Contents:
     registered: frozenset[str] | None = None
 
 
+def everything_served(subject: Subject) -> Iterator[tuple[Aim, Served]]:
+    """Every container on every target; none where some of the input was not read for kernels."""
+    if not _read(subject):
+        return
+    contents = contents_by_path(subject)
+    for aim in subject.aims:
+        for container in served(aim, contents):
+            yield aim, container
+
+
+def _read(subject: Subject) -> bool:
+    return all(inventory.kernels for inventory in subject.inventories)
+
+
 def contents_by_path(subject: Subject) -> dict[MemberPath, Contents]:
     """The contents of every container and bare image."""
     found: dict[MemberPath, Contents] = {}
@@ -93,7 +107,7 @@ def kernel_examination(subject: Subject, claims: tuple[Claim, ...]) -> Examinati
     """What a rule about kernels did; it applies only where all of the input was read for them."""
     if not subject.units:
         return Examination(0, (), "no device code in the input")
-    if not all(inventory.kernels for inventory in subject.inventories):
+    if not _read(subject):
         return Examination(0, (), NOT_READ)
     if not subject.aims:
         return Examination(0, (), "no target was named")

@@ -19,13 +19,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.policy.unknown import UnknownDriver
+from pipeline.rules.device import Told, examine_device
 from pipeline.rules.obstacle import Obstacle
-from pipeline.rules.subject import Examination, device_claim, device_examination
 
 if TYPE_CHECKING:
     from pipeline.model.versions import DriverVersion
     from pipeline.policy import Policy
-    from pipeline.rules.subject import Subject
+    from pipeline.rules.subject import Aim, Examination, Subject
     from pipeline.rules.unit import Image
 
 RULE = "ptx-isa"
@@ -48,15 +48,10 @@ def obstacle(image: Image, driver: DriverVersion, policy: Policy) -> Obstacle | 
 
 def check(subject: Subject) -> Examination:
     """Every unit that would be compiled from PTX that the driver does not read."""
-    claims = (
-        device_claim(
-            aim,
-            load,
-            found,
-            declared=f"driver >= {aim.target.driver}",
-            remedy=f"add a cubin for sm_{aim.target.sm} (CMake: {aim.target.sm}-real)"
-            + (f", or raise the floor to {found.floor}" if found.floor else ""),
-        )
-        for aim, load, found in subject.met(RULE)
-    )
-    return device_examination(subject, subject.entries, tuple(claims))
+    return examine_device(subject, RULE, _told, examined=subject.entries)
+
+
+def _told(aim: Aim, met: Obstacle) -> Told:
+    raised = f", or raise the floor to {met.floor}" if met.floor else ""
+    cubin = f"add a cubin for sm_{aim.target.sm} (CMake: {aim.target.sm}-real)"
+    return Told(f"driver >= {aim.target.driver}", cubin + raised)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.formats.demangle import group_of
 from pipeline.model.paths import printable
-from pipeline.rules.kernel_view import contents_by_path, kernel_examination, served
+from pipeline.rules.kernel_view import everything_served, kernel_examination
 from pipeline.rules.subject import Claim, Effect, Examination
 
 if TYPE_CHECKING:
@@ -43,13 +43,9 @@ def registers_of_block(kernel: KernelFacts) -> int:
 
 def check(subject: Subject) -> Examination:
     """Every kernel over the budget in the image that serves a target."""
-    if not all(inventory.kernels for inventory in subject.inventories):
-        return kernel_examination(subject, ())
-    contents = contents_by_path(subject)
     claims = (
         _claim(aim, container, kernel)
-        for aim in subject.aims
-        for container in served(aim, contents)
+        for aim, container in everything_served(subject)
         for kernel in container.chosen.kernels
         if registers_of_block(kernel) > _limit(aim)
     )

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from pipeline.formats.demangle import group_of
 from pipeline.model.image import EntryKind
 from pipeline.model.paths import printable
-from pipeline.rules.kernel_view import contents_by_path, kernel_examination, served
+from pipeline.rules.kernel_view import everything_served, kernel_examination
 from pipeline.rules.subject import Claim, Effect, Examination
 
 if TYPE_CHECKING:
@@ -50,14 +50,8 @@ def declared_bytes(kernel: KernelFacts, image: Image) -> int:
 
 def check(subject: Subject) -> Examination:
     """Every kernel over a limit in the image that serves a target."""
-    if not all(inventory.kernels for inventory in subject.inventories):
-        return kernel_examination(subject, ())
-    contents = contents_by_path(subject)
     claims = (
-        claim
-        for aim in subject.aims
-        for container in served(aim, contents)
-        for claim in _claims(aim, container, subject.policy)
+        claim for aim, container in everything_served(subject) for claim in _claims(aim, container, subject.policy)
     )
     return kernel_examination(subject, tuple(claims))
 

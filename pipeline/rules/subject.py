@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from pipeline.rules.obstacle import Certainty
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -153,28 +151,3 @@ class Subject:
                 for obstacle in load.selection.obstacles if load.excused and load.ruling else ():
                     if obstacle.rule == rule:
                         yield aim, load, obstacle
-
-
-def device_claim(aim: Aim, load: Load, obstacle: Obstacle, *, declared: str, remedy: str) -> Claim:
-    """A claim that a unit does not load on a target, or may not."""
-    return Claim(
-        rule=obstacle.rule,
-        effect=Effect.FAIL if obstacle.certainty is Certainty.CERTAIN else Effect.DOUBT,
-        path=str(load.unit.path),
-        declared=f"{declared} ({load.ruling})" if load.ruling else declared,
-        observed=obstacle.observed,
-        remedy=remedy,
-        count=load.unit.count,
-        targets=(aim.label,),
-        error=obstacle.error,
-        group=str(load.unit.library),
-    )
-
-
-def device_examination(subject: Subject, examined: int, claims: tuple[Claim, ...]) -> Examination:
-    """What a device-code rule did; without device code or without a target there is nothing to judge."""
-    if not subject.units:
-        return Examination(0, (), "no device code in the input")
-    if not subject.aims:
-        return Examination(examined, (), "no target was named")
-    return Examination(examined, claims)

@@ -17,8 +17,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.policy.unknown import UnknownToolkit
+from pipeline.rules.device import Told, device_claims
 from pipeline.rules.obstacle import Certainty, Obstacle
-from pipeline.rules.subject import Claim, Effect, Examination, device_claim
+from pipeline.rules.subject import Claim, Effect, Examination
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pipeline.model.versions import DriverVersion
     from pipeline.policy import Policy
     from pipeline.policy.rows import CudaSoname
-    from pipeline.rules.subject import Subject
+    from pipeline.rules.subject import Aim, Subject
     from pipeline.rules.unit import Image
 
 RULE = "toolkit-major"
@@ -55,16 +56,6 @@ def obstacle(image: Image, driver: DriverVersion, policy: Policy) -> Obstacle | 
 
 def check(subject: Subject) -> Examination:
     """Every unit and every linked CUDA runtime of a newer major than the target's driver."""
-    device = (
-        device_claim(
-            aim,
-            load,
-            found,
-            declared=f"driver >= {aim.target.driver}",
-            remedy=_REMEDY.format(floor=found.floor or "one that the tables list"),
-        )
-        for aim, load, found in subject.met(RULE)
-    )
     libraries = subject.policy.cuda_sonames
     linked = [
         (elf, libraries[name])
@@ -72,12 +63,17 @@ def check(subject: Subject) -> Examination:
         for name in elf.needed
         if name in libraries and libraries[name].needs_driver
     ]
-    claims = (*device, *_runtime_claims(subject, linked))
+    claims = (*device_claims(subject, RULE, _told), *_runtime_claims(subject, linked))
     if not subject.aims:
         return Examination(0, (), "no target was named")
     if not subject.units and not linked:
         return Examination(0, (), "neither device code nor a linked CUDA runtime in the input")
     return Examination(subject.entries + len(linked), claims)
+
+
+def _told(aim: Aim, met: Obstacle) -> Told:
+    floor = met.floor or "one that the tables list"
+    return Told(f"driver >= {aim.target.driver}", _REMEDY.format(floor=floor))
 
 
 def _runtime_claims(subject: Subject, linked: list[tuple[ElfFacts, CudaSoname]]) -> Iterator[Claim]:
