@@ -42,6 +42,7 @@ def _asset(item: Approved) -> dict[str, Any]:
             "inferred": _inferred_drivers(item.verdict),
             "proven": _proven_drivers(item.verdict),
         },
+        "targets": [target.to_json() for target in item.verdict.targets],
         "checks": {check.check: check.standing.value for check in item.verdict.checks},
     }
 
@@ -62,14 +63,11 @@ def _inferred_drivers(verdict: LaneVerdict) -> dict[str, str | None]:
 
 
 def _proven_drivers(verdict: LaneVerdict) -> dict[str, list[str]]:
-    """The drivers per SM that a GPU check was seen to pass on."""
+    """The drivers per SM on which a proven target was seen."""
     proven: dict[str, list[str]] = {}
-    for check in verdict.checks:
-        if check.standing is not Standing.PROVEN or check.evidence is None:
-            continue
-        machine = check.evidence.machine
-        if machine.sm is not None and machine.driver is not None:
-            drivers = proven.setdefault(str(machine.sm), [])
-            if machine.driver not in drivers:
-                drivers.append(machine.driver)
+    for target in verdict.targets:
+        if target.standing is Standing.PROVEN:
+            drivers = proven.setdefault(str(target.target.sm), [])
+            seen = (record.machine.driver for record in target.proofs)
+            drivers += [driver for driver in dict.fromkeys(seen) if driver is not None and driver not in drivers]
     return proven
