@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from pipeline.model.arch import TargetArch
     from pipeline.model.versions import PtxVersion
 
-# The kernel-less ELF that nvcc's device link step leaves in every program is 0.6 to 1.3 KB for each toolkit from
-# 11.8 to 13.5; the smallest cubin with a kernel is 2.3 KB. Only used where the payload is compressed and thus not read.
-LARGEST_LINK_STUB = 1536
+# The kernel-less ELF that nvcc's device link step leaves in every program is 0.6 to 1.6 KiB for each toolkit from
+# 11.8 to 13.5; the smallest cubin with a kernel is 2.3 KB. Only used where the payload cannot be read.
+LARGEST_LINK_STUB = 1664
 _CUBIN_ABI = {(1, 7): 7, (1, 8): 8}
 # PTX ISA 7.x is CUDA 11.x, 8.x is 12.x, 9.x is 13.x.
 _FIRST_PTX_MAJOR, _PTX_TO_CUDA = 7, 4
@@ -179,10 +179,16 @@ def library_of(fatbin: FatbinFacts) -> MemberPath:
 
 
 def is_link_stub(fatbin: FatbinFacts) -> bool:
-    """Whether the container is what nvcc's device link leaves behind when there is nothing to link: no kernels."""
-    if len(fatbin.entries) != 1 or fatbin.entries[0].kind is not EntryKind.CUBIN or not fatbin.section:
+    """Whether the container is what nvcc's device link leaves behind when there is nothing to link: no kernels.
+
+    It has one ELF for each real architecture of the list, and never PTX.
+    """
+    if not fatbin.entries or not fatbin.section:
         return False
-    entry = fatbin.entries[0]
+    return all(entry.kind is EntryKind.CUBIN and _without_kernels(entry) for entry in fatbin.entries)
+
+
+def _without_kernels(entry: EntryFacts) -> bool:
     if entry.cubin is not None and entry.cubin.kernels is not None:
         return entry.cubin.kernels == 0
     size = entry.uncompressed_size if entry.codec is not Codec.NONE else entry.payload_size

@@ -36,10 +36,11 @@ def pack(content: Sequence[Image], packer: str, codec: str = "none") -> bytes:
     return nvfatbin(packer, content, mode=mode, everything=codec == "lz4")
 
 
-def link_stub(toolkit: str, arch: str) -> bytes:
-    """The kernel-less ELF that nvcc's device link leaves in a program, in a container of its own."""
-    text = f".version {TOOLKITS[toolkit].ptx}\n.target sm_{arch}\n.address_size 64\n"
-    return pack([Image("cubin", arch, ptxas(toolkit, f"sm_{arch}", text))], _PACKERS[toolkit.partition(".")[0]])
+def link_stub(toolkit: str, *archs: str, codec: str = "none") -> bytes:
+    """The kernel-less ELFs that nvcc's device link leaves in a program, one for each architecture of its list."""
+    empty = f".version {TOOLKITS[toolkit].ptx}\n.target sm_%s\n.address_size 64\n"
+    content = [Image("cubin", arch, ptxas(toolkit, f"sm_{arch}", empty % arch)) for arch in archs]
+    return pack(content, _PACKERS[toolkit.partition(".")[0]], codec)
 
 
 def long_kernel(toolkit: str, arch: str) -> Image:

@@ -1,0 +1,60 @@
+"""Which containers are device code that counts, on containers by NVIDIA's own tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipeline.audit import run_audit
+from pipeline.policy import Policy, load_policy
+from tests.rules.forge import Elf, build, container, link_stub, pack
+from tests.toolchain import TOOLKITS, Image, cubin_image, ptxas
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.audit.report import TargetReport
+
+pytestmark = pytest.mark.network
+
+
+@pytest.fixture(scope="module")
+def policy() -> Policy:
+    return load_policy()
+
+
+def asked(containers: list[bytes], target: str, folder: Path, policy: Policy) -> TargetReport:
+    path = build(Elf("libk.so", containers), folder)
+    return run_audit([path], [policy.parse_target(target)], policy).targets[0]
+
+
+@pytest.mark.parametrize("codec", ["none", "lz4", "zstd"])
+@pytest.mark.parametrize(
+    ("toolkit", "archs"), [("11.8", ("75", "80")), ("12.9", ("80", "86", "100")), ("13.5", ("80",))]
+)
+def test_what_the_device_link_leaves_behind_is_no_gap(
+    toolkit: str, archs: tuple[str, ...], codec: str, tmp_path: Path, policy: Policy
+) -> None:
+    """As ``nvcc -gencode arch=compute_80,code=sm_80 -gencode …,code=sm_86 -gencode …,code=compute_80`` links it."""
+    kernels = container(toolkit, " ".join([*archs, "ptx:75"]))
+    answer = asked([link_stub(toolkit, *archs, codec=codec), kernels], "90@620", tmp_path, policy)
+    assert (answer.verdict, answer.fatbins.jit, answer.fatbins.total) == ("pass", 1, 1)
+
+
+@pytest.mark.parametrize("archs", [("52",), ("52", "61", "75")])
+def test_what_the_device_link_leaves_behind_is_no_coverage(
+    archs: tuple[str, ...], tmp_path: Path, policy: Policy
+) -> None:
+    kernels = container("12.4", "70 80")
+    answer = asked([link_stub("12.4", *archs), kernels], "61@550", tmp_path, policy)
+    assert (answer.verdict, answer.causes, answer.fatbins.total) == ("fail", ("arch-missing",), 1)
+    nothing = asked([link_stub("12.4", *archs)], "61@550", tmp_path / "alone", policy)
+    assert (nothing.verdict, nothing.causes) == ("fail", ("cpu-flavour",))
+
+
+def test_one_kernel_in_one_of_the_images_makes_it_a_unit(tmp_path: Path, policy: Policy) -> None:
+    empty = ptxas("12.8", "sm_80", f".version {TOOLKITS['12.8'].ptx}\n.target sm_80\n.address_size 64\n")
+    mixed = pack([Image("cubin", "80", empty), cubin_image("12.8", "k", "90")], "12.8")
+    answer = asked([mixed], "75@570", tmp_path, policy)
+    assert (answer.causes, answer.fatbins.total) == (("arch-missing",), 1)
