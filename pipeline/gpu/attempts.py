@@ -6,21 +6,26 @@ everything after it. A context is asked after each failure whether it is poisone
 
 from __future__ import annotations
 
+from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from queue import Empty, SimpleQueue
 from threading import Event
 from typing import TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError
 from pipeline.gpu.answer import Answer, NoAnswer
-from pipeline.gpu.child import Child, WorkerLost, WorkerSilent
+from pipeline.gpu.child import Child, WorkerDeaf, WorkerLost, WorkerSilent
 from pipeline.gpu.greeting import greet, read_greeting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from concurrent.futures import Future
 
     from pipeline.gpu.greeting import Greeting
 
 _MOST_HANGS = 3
+_PAGE = 4096
 # The card or its driver, not the module: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
 INFRASTRUCTURE = frozenset(
     {
@@ -45,21 +50,46 @@ class Limits:
     container: float = 300.0
 
 
-class Attempts:
-    """The workers of one pass. ``fresh`` asks for a process of its own for every repeated container."""
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One container on its way: what it is foreseen to answer, and where the answer goes."""
 
-    def __init__(self, environment: Mapping[str, str], *, limits: Limits, fresh: bool) -> None:
+    image: bytes
+    expected: str | None
+    answer: Future[Answer]
+
+    @property
+    def room(self) -> int:
+        """Bytes that it takes in a pipe at most: pages that are not full are not filled up."""
+        return len(self.image) + 2 * _PAGE
+
+    def refuse(self) -> None:
+        """Say that it will not be loaded any more."""
+        self.answer.set_exception(InfrastructureError("the load was stopped"))
+
+
+class Attempts:
+    """The workers of one pass. Containers are told to a worker ahead of its answers as far as its pipe holds them.
+
+    ``fresh`` asks for a process of its own for every repeated container. ``decides`` says that this pass decides
+    whether something is missing: then every failure is repeated, else those that were not foreseen.
+    """
+
+    def __init__(self, environment: Mapping[str, str], *, limits: Limits, fresh: bool, decides: bool) -> None:
         """Start the first worker; ``InfrastructureError`` when no process can be started."""
         self._environment = environment
         self._limits = limits
         self._fresh = fresh
+        self._decides = decides
         self._device = -1
         self._stopped = Event()
         self._alive: set[Child] = set()
         self._reserve: Child | None = None
         self._reserve_opened = True
         self._hangs = 0
-        self._opened = False
+        self._coming: SimpleQueue[_Task | None] = SimpleQueue()
+        self._line: deque[_Task] = deque()  # without an answer; the first ``_told`` of them have been told
+        self._told = 0
         self._main: Child | None = self._born()
 
     def greeting(self) -> Greeting:
@@ -72,37 +102,102 @@ class Attempts:
         self._open(self._first())
 
     def prepare(self) -> None:
-        """Start a second worker beside the first, because failures are foreseen."""
-        self._reserve = self._born()
-        self._reserve_opened = False
-        self._open(self._reserve)
+        """Start a second worker beside the first, because failures are foreseen that will be repeated in it."""
+        if self._decides and not self._fresh:
+            self._reserve = self._born()
+            self._reserve_opened = False
+            self._open(self._reserve)
 
     def _first(self) -> Child:
         if self._main is None:
             raise InfrastructureError("the worker has ended")
         return self._main
 
-    def load(self, image: bytes, expected: str | None) -> Answer:
-        """Load one container; what fails is asked again.
+    def submit(self, image: bytes, expected: str | None) -> Future[Answer]:
+        """Load one container when those before it are done; what fails is asked again.
 
-        ``InfrastructureError`` when the device and not the module is at fault.
+        The future raises ``InfrastructureError`` when the device and not the module is at fault.
         """
-        if self._hangs >= _MOST_HANGS:
-            return Answer(NoAnswer.NOT_TRIED, detail=f"{self._hangs} containers of this pass hung before")
-        if not self._opened:
+        from concurrent.futures import Future  # not before the workers are started
+
+        task = _Task(image, expected, Future())
+        self._coming.put(task)
+        if self._stopped.is_set():
+            self._refuse_coming()
+        return task.answer
+
+    def serve(self) -> None:
+        """Load what is submitted until ``stop``; in a thread of its own. An error is in the answers too."""
+        try:
             greet(self._first(), self._limits.start)
-            self._opened = True
-        answer = self._load_main(image)
-        if not answer.loaded:
-            answer = self._again(image, answer, expected)
-        self._hangs += answer.result == NoAnswer.TIMED_OUT
+            while self._is_something_to_do():
+                self._settle(self._line[0])
+        except InfrastructureError as error:
+            for task in self._line:
+                task.answer.set_exception(error)
+            self._line.clear()
+            raise
+        finally:
+            self._stopped.set()
+            while self._line:
+                self._line.popleft().refuse()
+            self._refuse_coming()
+
+    def _refuse_coming(self) -> None:
+        """Let nobody wait for an answer that will never come."""
+        with suppress(Empty):
+            while True:
+                task = self._coming.get_nowait()
+                if task is not None:
+                    task.refuse()
+
+    def _is_something_to_do(self) -> bool:
+        """Take in what was submitted; wait where nothing is left to do."""
+        with suppress(Empty):
+            while True:
+                task = self._coming.get(block=not self._line)
+                if task is None:
+                    return False
+                self._line.append(task)
+        return True
+
+    def _settle(self, task: _Task) -> None:
+        """The answer of the container that is the next in line."""
+        if self._hangs >= _MOST_HANGS:
+            answer = Answer(NoAnswer.NOT_TRIED, detail=f"{self._hangs} containers of this pass hung before")
+        else:
+            answer = self._load_main()
+            if not answer.loaded and self._is_repeated(answer, task.expected):
+                answer = self._again(task.image, answer, task.expected)
+            self._hangs += answer.result == NoAnswer.TIMED_OUT
+        self._line.popleft()
+        self._told = max(self._told - 1, 0)
+        task.answer.set_result(answer)
+
+    def _load_main(self) -> Answer:
+        child = self._main if self._main is not None else self._start()
+        try:
+            self._tell_ahead(child)
+            answer = _heard(child, self._limits.container)
+        except WorkerSilent:
+            answer = _silent(self._limits.container)
+        self._main = self._kept(child, answer)
+        if self._main is None:
+            self._told = 0
         return answer
 
-    def _load_main(self, image: bytes) -> Answer:
-        child = self._main if self._main is not None else self._start()
-        answer = _ask(child, image, self._limits.container)
-        self._main = self._kept(child, answer)
-        return answer
+    def _tell_ahead(self, child: Child) -> None:
+        """Tell the next container, and those after it that the pipe has room for whatever the worker does."""
+        left = child.room - sum(self._line[index].room for index in range(self._told))
+        with suppress(WorkerDeaf):  # what it said before it ended is heard first
+            while self._told < len(self._line) and (
+                (left := left - self._line[self._told].room) >= 0 or not self._told
+            ):
+                child.tell(self._line[self._told].image, self._limits.container)
+                self._told += 1
+
+    def _is_repeated(self, answer: Answer, expected: str | None) -> bool:
+        return self._decides or self._fresh or not answer.healthy or answer.result != expected
 
     def _again(self, image: bytes, first: Answer, expected: str | None) -> Answer:
         """Ask a second process; where the two differ, or the failure was not foreseen, one that is new."""
@@ -143,7 +238,9 @@ class Attempts:
     def _open(self, child: Child) -> None:
         try:
             child.tell(str(self._device).encode(), self._limits.start)
-        except (WorkerLost, WorkerSilent) as error:
+        except WorkerDeaf:
+            return  # its last words say why, and are heard next
+        except WorkerSilent as error:
             raise InfrastructureError(f"the NVIDIA driver ended its process after its start: {error}") from error
 
     def _born(self) -> Child:
@@ -171,6 +268,7 @@ class Attempts:
     def stop(self) -> None:
         """Kill the workers, so that a thread that waits for one goes on; none is started any more."""
         self._stopped.set()
+        self._coming.put(None)
         for child in tuple(self._alive):
             child.kill()
 
@@ -182,12 +280,23 @@ class Attempts:
 
 def _ask(child: Child, image: bytes, seconds: float) -> Answer:
     try:
-        child.tell(image, seconds)
+        with suppress(WorkerDeaf):  # its last words are heard next
+            child.tell(image, seconds)
+        return _heard(child, seconds)
+    except WorkerSilent:
+        return _silent(seconds)
+
+
+def _silent(seconds: float) -> Answer:
+    return Answer(NoAnswer.TIMED_OUT, seconds, healthy=False, detail=f"no answer in {seconds:g} s")
+
+
+def _heard(child: Child, seconds: float) -> Answer:
+    """What the worker says next, or how it ended; ``WorkerSilent``."""
+    try:
         told = child.hear(seconds)
     except WorkerLost as lost:
         return Answer(NoAnswer.CRASHED, healthy=False, detail=str(lost))
-    except WorkerSilent:
-        return Answer(NoAnswer.TIMED_OUT, seconds, healthy=False, detail=f"no answer in {seconds:g} s")
     return Answer(
         result=str(told["result"]),
         seconds=float(told["seconds"]),

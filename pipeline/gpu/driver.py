@@ -9,7 +9,6 @@ from __future__ import annotations
 import ctypes
 import struct
 import time
-from pathlib import Path
 
 LIBRARY = "libcuda.so.1"
 SUCCESS = "CUDA_SUCCESS"
@@ -58,10 +57,12 @@ class Driver:
 
     def path(self) -> str:
         """The file that the dynamic linker really loaded, symbolic links resolved; empty if the kernel does not say."""
-        for line in Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace").splitlines():
-            place = line.partition("/")
-            if place[1] and place[2].rpartition("/")[2].startswith("libcuda.so"):
-                return "/" + place[2].removesuffix(" (deleted)")
+        # pathlib would take a worker as long to import as everything else.
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:  # noqa: PTH123
+            for line in maps:
+                _, found, place = line.rstrip("\n").partition("/")
+                if found and place.rpartition("/")[2].startswith("libcuda.so"):
+                    return "/" + place.removesuffix(" (deleted)")
         return ""
 
     def initialize(self) -> None:

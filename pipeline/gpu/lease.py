@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError
-from pipeline.model.evidence import hashed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -22,16 +21,24 @@ _POLL = 0.1
 
 @contextmanager
 def lease(
-    uuid: str, *, wait: float, folder: Path = FOLDER, note: Callable[[str], None] = lambda _line: None
+    uuid: str,
+    *,
+    wait: float,
+    folder: Path = FOLDER,
+    note: Callable[[str], None] = lambda _line: None,
+    pause: Callable[[float], bool | None] = time.sleep,
 ) -> Iterator[Path]:
     """Hold the device for the length of the block; yield the lock file.
 
-    Waits up to ``wait`` seconds, telling ``note`` once for whom; then ``InfrastructureError``.
+    Waits up to ``wait`` seconds, telling ``note`` once for whom; then ``InfrastructureError``. So too as soon as
+    ``pause``, which waits a moment, says that nobody wants the device any more.
     """
+    from pipeline.model.evidence import hashed  # not while the drivers wait to be started
+
     path = folder / f"cubingate-device-{hashed(uuid)[:16]}.lock"
     descriptor = _open(path)
     try:
-        _take(descriptor, path, wait, note)
+        _take(descriptor, path, wait, note, pause)
         os.truncate(descriptor, 0)
         os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
         yield path
@@ -53,7 +60,9 @@ def _open(path: Path) -> int:
         raise InfrastructureError(f"cannot open the device's lock {path}: {error.strerror}") from error
 
 
-def _take(descriptor: int, path: Path, wait: float, note: Callable[[str], None]) -> None:
+def _take(
+    descriptor: int, path: Path, wait: float, note: Callable[[str], None], pause: Callable[[float], bool | None]
+) -> None:
     deadline = time.monotonic() + wait
     told = False
     while not _locked(descriptor):
@@ -66,7 +75,8 @@ def _take(descriptor: int, path: Path, wait: float, note: Callable[[str], None])
         if not told:
             note(f"waiting up to {wait:g} s for the device, which process {holder} holds")
             told = True
-        time.sleep(_POLL)
+        if pause(_POLL):
+            raise InfrastructureError("the wait for the device was stopped")
 
 
 def _locked(descriptor: int) -> bool:

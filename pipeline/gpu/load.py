@@ -9,18 +9,17 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import UsageError
 from pipeline.gpu.attempts import Limits
-from pipeline.gpu.device import Selector, environment_for, find_device
-from pipeline.gpu.greeting import NoDevice
-from pipeline.gpu.lease import FOLDER, lease
-from pipeline.gpu.machine import describe, kernel_module
-from pipeline.gpu.passes import Passes
+from pipeline.gpu.device import Selector, environment_for
+from pipeline.gpu.lease import FOLDER
+from pipeline.gpu.passes import VARIABLES, Passes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from concurrent.futures import Executor
     from pathlib import Path
 
-    from pipeline.gpu.greeting import DeviceFacts, Greeting
-    from pipeline.gpu.machine import LoadMachine
+    from pipeline.formats.facts import Inventory
+    from pipeline.gpu.handshake import Handshake
     from pipeline.gpu.report import LoadReport
     from pipeline.model.versions import DriverVersion
     from pipeline.policy import Policy
@@ -32,6 +31,12 @@ _FIRST = Selector(0, None)
 
 def _say_nothing(_line: str) -> None:
     pass
+
+
+def _kernel_module() -> DriverVersion | None:
+    from pipeline.gpu.machine import kernel_module
+
+    return kernel_module()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +54,7 @@ class LoadSettings:
     wait: float = 600.0
     fresh: bool = False
     jobs: int = 1
-    module: Callable[[], DriverVersion | None] = kernel_module
+    module: Callable[[], DriverVersion | None] = _kernel_module
     locks: Path = FOLDER
     note: Callable[[str], None] = _say_nothing
 
@@ -66,60 +71,68 @@ def load_modules(
     if not path.exists():
         raise UsageError(f"{path} does not exist", remedy="name a file or a folder")
     started = time.monotonic()
-    with ExitStack() as stack:
+    with ExitStack() as lease, ExitStack() as stack:  # the device is given back when the workers have ended
         jobs = _started(stack, settings)
-        rules = policy()
-        greeting, device = _chosen(jobs, settings)
-        stack.enter_context(lease(device.identity, wait=settings.wait, folder=settings.locks, note=settings.note))
-        for passes in jobs:
-            passes.use(device.index)
-        machine = describe(greeting, device, settings.module())
-        report = _loaded(stack, jobs, path, machine, policy=rules, declaration=declaration)
-        return replace(report, seconds=time.monotonic() - started)
+        # The drivers start meanwhile.
+        from concurrent.futures import ThreadPoolExecutor
+
+        from pipeline.gpu.handshake import Handshake
+
+        pool = stack.enter_context(ThreadPoolExecutor(len(VARIABLES) * len(jobs) + 1))
+        handshake = Handshake(pool, jobs, settings, lease)
+        stack.callback(handshake.end)
+        stack.callback(_stop, jobs)  # before anything else ends: no thread must wait for a worker then
+        report = _loaded(path, handshake, pool, policy=policy, declaration=declaration)
+    return replace(report, seconds=time.monotonic() - started)
 
 
 def _loaded(
-    stack: ExitStack,
-    jobs: tuple[Passes, ...],
     path: Path,
-    machine: LoadMachine,
+    handshake: Handshake,
+    pool: Executor,
     *,
-    policy: Policy,
+    policy: Callable[[], Policy],
     declaration: Declaration | None,
 ) -> LoadReport:
-    """Foresee, load and compare, while the contexts are being made."""
-    from concurrent.futures import ThreadPoolExecutor
-
+    """Read and foresee while the drivers start, then load and compare."""
     from pipeline.gpu.forecast import Forecaster
     from pipeline.gpu.loading import Loading
     from pipeline.gpu.report import LoadReport
-    from pipeline.inventory import take_inventory
     from pipeline.model.lane import Target
 
-    inventory = take_inventory(path)
-    is_image = any(str(image.path) == inventory.root for image in inventory.images)
-    if is_image and inventory.format not in _READ_AGAIN:
-        raise UsageError(
-            f"{path}: a compressed image archive is not read a second time", remedy="unpack it to a .tar and name that"
-        )
-    forecaster = Forecaster.of(inventory, Target(machine.sm, machine.driver), policy, declaration)
+    rules = policy()
+    inventory = _read(path, handshake)
+    machine = handshake.machine()
+    forecaster = Forecaster.of(inventory, Target(machine.sm, machine.driver), rules, declaration)
     containers = tuple(forecaster.containers(inventory))
-    pool = stack.enter_context(ThreadPoolExecutor(4 * len(jobs)))
-    for passes in jobs:
+    for passes in handshake.jobs:
         passes.prepare(containers)
-        stack.callback(passes.stop)  # before the pool is left: no thread must wait for a worker then
     return LoadReport(
         artifact=str(path),
         sha256=inventory.sha256,
         size=inventory.size,
         format=inventory.format,
         machine=machine,
-        observed=Loading(forecaster, jobs, pool).run(path, inventory, containers),
+        observed=Loading(forecaster, handshake.jobs, pool).run(path, inventory, containers),
         left_out=tuple(item for item in containers if not item.role.is_loaded),
         damage=inventory.damage,
-        policy_date=policy.date,
+        policy_date=rules.date,
         seconds=0.0,
     )
+
+
+def _read(path: Path, handshake: Handshake) -> Inventory:
+    """What is in the artifact, unless it is known by now that nothing can load it."""
+    from pipeline.inventory import take_inventory
+
+    handshake.check()
+    inventory = take_inventory(path)
+    is_image = any(str(image.path) == inventory.root for image in inventory.images)
+    if is_image and inventory.format not in _READ_AGAIN:
+        raise UsageError(
+            f"{path}: a compressed image archive is not read a second time", remedy="unpack it to a .tar and name that"
+        )
+    return inventory
 
 
 def _started(stack: ExitStack, settings: LoadSettings) -> tuple[Passes, ...]:
@@ -133,14 +146,7 @@ def _started(stack: ExitStack, settings: LoadSettings) -> tuple[Passes, ...]:
     return tuple(jobs)
 
 
-def _chosen(jobs: tuple[Passes, ...], settings: LoadSettings) -> tuple[Greeting, DeviceFacts]:
-    """The device that was asked for, as all workers see it."""
-    try:
-        greeting, *_ = [passes.greeting() for passes in jobs]
-    except NoDevice as error:
-        if settings.selector.uuid is None:
-            raise
-        raise NoDevice(
-            f"--device {settings.selector}: the driver shows no such device", remedy="nvidia-smi -L lists them"
-        ) from error
-    return greeting, find_device(settings.selector, greeting.devices)
+def _stop(jobs: tuple[Passes, ...]) -> None:
+    """All at once: what a driver does when its process ends takes long, and is waited for afterwards."""
+    for passes in jobs:
+        passes.stop()

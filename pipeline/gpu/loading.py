@@ -1,37 +1,38 @@
-"""Containers on their way to the driver: read one after the other, given to the next free job."""
+"""Containers on their way to the driver: read one after the other, given to the job that has the least to do."""
 
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from queue import Empty, SimpleQueue
-from typing import TYPE_CHECKING
+from concurrent.futures import FIRST_COMPLETED, wait
+from typing import TYPE_CHECKING, Any
 
 from pipeline.gpu.containers import Pieces, pour
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
     from pathlib import Path
 
     from pipeline.formats.facts import Inventory
     from pipeline.gpu.forecast import Container, Forecaster
-    from pipeline.gpu.passes import Passes
+    from pipeline.gpu.passes import Loaded, Passes
     from pipeline.gpu.report import Observed
     from pipeline.model.paths import MemberPath
 
 # Seconds. A signal that comes right before a wait without a limit is heeded only when that wait is over.
 _TICK = 0.2
+_AHEAD = 32 << 20  # bytes of containers that one job may have before it, so that it never waits for the next
+_MOST_AHEAD = 16  # containers; none where there are several jobs: a slow one would hold up what another could do
 
 
 class Loading:
-    """Containers go to the next free job, in the order in which they lie; the next one is read meanwhile."""
+    """Containers go to the next free job, in the order in which they lie; the next ones are read meanwhile."""
 
-    def __init__(self, forecaster: Forecaster, jobs: tuple[Passes, ...], pool: ThreadPoolExecutor) -> None:
+    def __init__(self, forecaster: Forecaster, jobs: tuple[Passes, ...], pool: Executor) -> None:
         self._forecaster = forecaster
-        self._pool = pool
-        self._free: SimpleQueue[Passes] = SimpleQueue()
-        for passes in jobs:
-            self._free.put(passes)
-        self._under_way: deque[Future[Observed]] = deque()
+        self._serving = [future for passes in jobs for future in passes.serve(pool)]
+        self._most = _MOST_AHEAD if len(jobs) == 1 else 1
+        self._with: list[tuple[Passes, list[Loaded]]] = [(passes, []) for passes in jobs]
+        self._under_way: deque[Loaded] = deque()
         self._observed: list[Observed] = []
 
     def run(self, path: Path, inventory: Inventory, containers: tuple[Container, ...]) -> tuple[Observed, ...]:
@@ -43,34 +44,43 @@ class Loading:
         )
 
         def give(place: MemberPath, image: bytes) -> None:
-            passes = self._next_free()
-            self._under_way.append(self._pool.submit(self._load, passes, wanted[place], image))
-            self._collect()
+            passes, before = self._free(len(image))
+            before.append(passes.submit(wanted[place], image))
+            self._under_way.append(before[-1])
 
         if pieces.count:
             pour(path, pieces, give)
         while self._under_way:
-            wait(self._under_way, timeout=_TICK, return_when=FIRST_EXCEPTION)
-            self._collect()
+            self._wait()
         return tuple(self._observed)
 
-    def _next_free(self) -> Passes:
+    def _free(self, size: int) -> tuple[Passes, list[Loaded]]:
+        """The job with the least before it, once it has room."""
         while True:
-            try:
-                return self._free.get(timeout=_TICK)
-            except Empty:
-                self._collect()
+            self._collect()
+            passes, before = min(self._with, key=lambda job: len(job[1]))
+            room = _AHEAD - sum(len(item.image) for item in before)
+            if not before or (len(before) < self._most and size <= room):
+                return passes, before
+            self._wait()
 
-    def _load(self, passes: Passes, container: Container, image: bytes) -> Observed:
-        try:
-            return passes.load(container, image, self._forecaster, self._pool)
-        finally:
-            self._free.put(passes)
+    def _wait(self) -> None:
+        """Until something happens, or a moment."""
+        waiting: list[Future[Any]] = [
+            answer for item in self._under_way for answer in item.answers.values() if not answer.done()
+        ]
+        if waiting:
+            wait([*waiting, *self._serving], timeout=_TICK, return_when=FIRST_COMPLETED)
+        self._collect()
 
     def _collect(self) -> None:
         """Take what is done, in order; the error of any container ends the load here."""
-        for future in self._under_way:
-            if future.done() and (error := future.exception()) is not None:
-                raise error
-        while self._under_way and self._under_way[0].done():
-            self._observed.append(self._under_way.popleft().result())
+        for future in (future for future in self._serving if future.done()):
+            future.result()
+        for item in self._under_way:
+            if item.error is not None:
+                raise item.error
+        for _, before in self._with:
+            before[:] = [item for item in before if not item.done]
+        while self._under_way and self._under_way[0].done:
+            self._observed.append(self._under_way.popleft().observed(self._forecaster))

@@ -1,6 +1,6 @@
-"""What a worker and its parent say to each other: length-prefixed bytes one way, lines of JSON the other.
+"""What a worker and its parent say to each other: length-prefixed bytes one way, lines of Python literals the other.
 
-The standard library alone, and little of it: a worker must be there at once.
+The standard library alone, and little of it, neither json nor pathlib: a worker must be there at once.
 """
 
 from __future__ import annotations
@@ -15,6 +15,11 @@ LENGTH_SIZE = _LENGTH.size
 def prefix(size: int) -> bytes:
     """The bytes that announce a message of ``size`` bytes."""
     return _LENGTH.pack(size)
+
+
+def line(answer: dict[str, object]) -> bytes:
+    """One line of ASCII for an answer of words and numbers; the parent reads it with ``ast.literal_eval``."""
+    return ascii(answer).encode("ascii") + b"\n"
 
 
 def receive(descriptor: int) -> bytearray | None:

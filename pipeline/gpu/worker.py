@@ -1,22 +1,19 @@
 """The process that holds the driver: it may crash or hang, and its parent only loses one answer.
 
-``python -m pipeline.gpu.worker`` reads messages (``wire``) from stdin and answers each with one line of JSON on stdout.
-It says first what it found (libcuda, devices) or what failed; the first message is the index of a device, and every
-other one a container to load.
+It reads messages (``wire``) from stdin and answers each with one line on stdout. It says first what it found (libcuda,
+devices) or what failed; the first message is the index of a device, and every other one a container to load.
 """
 
 from __future__ import annotations
 
 import ctypes
-import json
 import os
-import signal
-import sys
 
 from pipeline.gpu.driver import SUCCESS, Driver, DriverFailure
-from pipeline.gpu.wire import receive
+from pipeline.gpu.wire import line, receive
 
 _PR_SET_PDEATHSIG = 1  # <linux/prctl.h>
+_SIGKILL = 9  # importing signal, and enum with it, takes as long as everything else here
 
 
 def main() -> int:
@@ -24,7 +21,7 @@ def main() -> int:
     voice = os.dup(1)
     os.dup2(2, 1)  # whatever a library prints must not be taken for an answer
     # A driver that hangs does not see that its parent is gone: the kernel does.
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
     try:
         driver = Driver()
     except OSError as error:
@@ -62,10 +59,6 @@ def _serve(driver: Driver, voice: int) -> None:
 
 
 def _say(voice: int, answer: dict[str, object]) -> None:
-    rest = memoryview(json.dumps(answer).encode() + b"\n")
+    rest = memoryview(line(answer))
     while rest:
         rest = rest[os.write(voice, rest) :]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

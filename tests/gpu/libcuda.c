@@ -9,6 +9,8 @@
  * STANDIN_LOG      file: one line for each load
  * STANDIN_NOISE    printed to stdout by cuInit
  * STANDIN_NAMELESS cuGetErrorName fails, as in a toolkit's stub
+ * STANDIN_SECONDS  "INIT CONTEXT AS_IS JIT_FORBIDDEN JIT_FORCED": how long cuInit, a context, and a load in each pass take
+ * STANDIN_OTHERWISE  "AS_IS JIT_FORBIDDEN JIT_FORCED": what to answer for an image that is in no line
  *
  * What it shares with the real one: CUDA_VISIBLE_DEVICES that names nothing is error 100; the compute cache serves
  * a pass that forbids JIT unless CUDA_CACHE_DISABLE=1 (both measured, driver 580.159.04).
@@ -19,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
@@ -38,6 +41,13 @@ static int device_count, poisoned, tainted, loads;
 static const char *variable(const char *name, const char *otherwise) {
     const char *value = getenv(name);
     return value ? value : otherwise;
+}
+
+static void take_time(int which) {
+    float seconds[5] = {0};
+    sscanf(variable("STANDIN_SECONDS", ""), "%f %f %f %f %f", seconds, seconds + 1, seconds + 2, seconds + 3, seconds + 4);
+    struct timespec span = {(time_t)seconds[which], (long)((seconds[which] - (float)(time_t)seconds[which]) * 1e9f)};
+    if (seconds[which] > 0) nanosleep(&span, NULL);
 }
 
 static void unhex(unsigned char *out, const char *text) {
@@ -91,6 +101,7 @@ EXPORT int cuInit(unsigned flags) {
     if (!strcmp(does, "hang")) for (;;) pause();
     fputs(variable("STANDIN_NOISE", ""), stdout);
     fflush(stdout);
+    take_time(0);
     int answer = atoi(variable("STANDIN_INIT", "0"));
     if (answer) return answer;
     find_devices();
@@ -113,6 +124,7 @@ EXPORT int cuDeviceGetUuid(unsigned char *out, int device) { memcpy(out, devices
 EXPORT int cuDeviceGetUuid_v2(unsigned char *out, int device) { memcpy(out, devices[device].slice, 16); return 0; }
 EXPORT int cuDevicePrimaryCtxRetain(void **context, int device) {
     (void)device;
+    take_time(1);
     *context = &devices;
     return atoi(variable("STANDIN_CONTEXT", "0"));
 }
@@ -163,6 +175,8 @@ static void look_up(uint64_t hash, char *answer) {
     char line[512], found[3][64];
     unsigned long long key;
     strcpy(answer, "not in the table");
+    if (sscanf(variable("STANDIN_OTHERWISE", ""), "%63s %63s %63s", found[0], found[1], found[2]) == 3)
+        strcpy(answer, found[pass()]);
     FILE *table = fopen(variable("STANDIN_ANSWERS", "/dev/null"), "r");
     while (table && fgets(line, sizeof line, table))
         if (sscanf(line, "%llx %63s %63s %63s", &key, found[0], found[1], found[2]) == 4 && key == hash)
@@ -193,6 +207,7 @@ EXPORT int cuModuleLoadDataEx(void **module, const void *image, unsigned count, 
     close(log);
     if (poisoned || tainted) return 700;
     *module = &devices;
+    take_time(2 + pass());
     return act(answer);
 }
 

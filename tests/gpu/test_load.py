@@ -193,6 +193,47 @@ def test_a_crash_is_an_outcome(driver: StandIn, tmp_path: Path, policy: GetPolic
     assert report.verdict is Verdict.FAIL
 
 
+@pytest.mark.parametrize("does", ["crash", "hang"])
+def test_what_was_told_ahead_is_neither_lost_nor_blamed(
+    driver: StandIn, tmp_path: Path, policy: GetPolicy, does: str
+) -> None:
+    """Many small containers lie in the worker's pipe when one before them ends it; some are larger than the pipe."""
+    images = [
+        driver.answers(
+            made.fatbin(made.cubin("90", serial, size=3 << 20 if serial % 7 == 5 else 8192)),
+            does if serial in {4, 11} else SUCCESS,
+            *NATIVE[1:],
+        )
+        for serial in range(24)
+    ]
+    report = load_modules(
+        made.library(tmp_path / "lib.so", images), policy, settings(driver, limits=Limits(start=10.0, container=0.5))
+    )
+    failed = [index for index, item in enumerate(report.observed) if not item.answers[JitPass.AS_IS].loaded]
+    assert failed == [4, 11]
+    assert {report.observed[index].result for index in failed} <= set(NoAnswer)
+    assert [item.sha256 for item in report.observed] == [hashlib.sha256(image).hexdigest() for image in images]
+
+
+def test_a_failure_that_decides_nothing_and_was_foreseen_is_not_repeated(
+    driver: StandIn, tmp_path: Path, policy: GetPolicy
+) -> None:
+    """A fourth context costs as much as a quarter of a load; the context is asked after each failure all the same."""
+    file = made.library(tmp_path / "lib.so", [native(driver, serial) for serial in range(3)])
+    load_modules(file, policy, settings(driver))
+    assert sum(mode == "2" for _, mode, *_ in driver.loads()) == 3
+    load_modules(file, policy, settings(driver, fresh=True))
+    assert len({process for process, mode, *_ in driver.loads() if mode == "2"}) == 1 + 4
+
+
+def test_a_failure_that_decides_nothing_and_was_not_foreseen_is_repeated(
+    driver: StandIn, tmp_path: Path, policy: GetPolicy
+) -> None:
+    strange = driver.answers(made.fatbin(made.cubin("90", 1)), SUCCESS, SUCCESS, BAD_PTX)
+    load_modules(made.library(tmp_path / "lib.so", [strange]), policy, settings(driver))
+    assert len({process for process, mode, *_ in driver.loads() if mode == "2"}) == 2
+
+
 def test_a_hang_is_an_outcome(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
     bad = driver.answers(made.fatbin(made.cubin("90", 1)), "hang", *NATIVE[1:])
     file = made.library(tmp_path / "lib.so", [native(driver), bad, native(driver, 2)])
