@@ -1,13 +1,15 @@
 """A CUDA bundle without CUDA code.
 
 What: ELF files are there, but none of the product's own has device code. NVIDIA's libraries beside it do not count,
-nor does the kernel-less ELF that nvcc links into every program.
+nor does the kernel-less ELF that nvcc links into every program. A package of NVIDIA's libraries alone (cudart, NVRTC)
+is no product: without a lane that declares CUDA, its CUDA runtime is judged by `toolkit-major`, and where nothing in it
+depends on a driver the answer is "unknown".
 
 Why: the build fell back to the CPU (CMake did not find the toolkit, the CUDA option was not passed on), and the result
 still carries the CUDA name. It starts and answers, slowly.
 
 Remedy: make the build fail without CUDA (ggml: -DGGML_CUDA=ON and check CMAKE_CUDA_COMPILER), or publish it as a CPU
-flavour.
+flavour. What needs no device code is audited without --target.
 
 Source: llama-cpp-python issue 1990 (a wheel tagged cu118 without CUDA).
 """
@@ -17,8 +19,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.model.target import Flavour
-from pipeline.rules.nvidia import is_toolkit_library
+from pipeline.rules.nvidia import is_toolkit_library, nothing_but_toolkit_libraries
 from pipeline.rules.subject import Claim, Effect, Examination
+from pipeline.rules.toolkit_major import runtimes
 
 if TYPE_CHECKING:
     from pipeline.rules.subject import Subject
@@ -38,6 +41,8 @@ def check(subject: Subject) -> Examination:
         return Examination(_files(subject), (_nothing(subject),))
     if subject.units and not _only_toolkit_libraries(subject):
         return Examination(members)
+    if declared is None and not subject.units and nothing_but_toolkit_libraries(subject.elves):
+        return _no_product(subject, members)
     where = subject.inventories[0].root
     observed = "no device code" if not subject.units else "device code only in NVIDIA's own libraries"
     claim = Claim(
@@ -46,12 +51,30 @@ def check(subject: Subject) -> Examination:
         path=where,
         declared="CUDA code for " + (", ".join(subject.labels) or "a CUDA lane"),
         observed=f"{observed} in {len(subject.elves)} ELF files" + _left_out(subject),
-        remedy="make the build fail without CUDA (ggml: -DGGML_CUDA=ON), or publish it as a CPU flavour",
+        remedy="make the build fail without CUDA (ggml: -DGGML_CUDA=ON), or publish it as a CPU flavour "
+        "(audited without a target)",
         count=max(len(subject.elves), 1),
         targets=subject.labels,
         error="CUDA_ERROR_NO_BINARY_FOR_GPU",
     )
     return Examination(members, (claim,))
+
+
+def _no_product(subject: Subject, members: int) -> Examination:
+    """NVIDIA's libraries alone: no code of theirs is missing. Where none depends on a driver, nothing can be said."""
+    judged = bool(runtimes(subject))
+    claim = Claim(
+        rule=RULE,
+        effect=Effect.NOTE if judged else Effect.DOUBT,
+        path=subject.inventories[0].root,
+        declared="CUDA code for " + ", ".join(subject.labels),
+        observed="NVIDIA's own libraries alone: "
+        + ("only their driver is judged" if judged else "nothing in them depends on a GPU or driver"),
+        remedy="audit them together with the program that uses them",
+        count=members,
+        targets=subject.labels,
+    )
+    return Examination(members, (claim,), "no product is in the input" if judged else None)
 
 
 def _files(subject: Subject) -> int:
