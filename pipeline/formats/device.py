@@ -121,11 +121,25 @@ def _data_spans(image: ElfImage) -> Iterator[tuple[str, tuple[int, int]]]:
     for section in image.sections:
         if _is_data(section):
             yield section.name, (section.offset, section.offset + section.size)
-    if not image.sections:
-        for index, segment in enumerate(image.segments):
-            if segment.kind == PT_LOAD:
-                end = min(segment.offset + segment.size, image.view.size)
-                yield f"segment {index}", (min(segment.offset, end), end)
+    for index, span in enumerate(_unlisted(image)):
+        yield f"segment {index}" if not image.sections else f"outside sections {index}", span
+
+
+def _unlisted(image: ElfImage) -> Iterator[tuple[int, int]]:
+    """What a program has in memory and no section lists: all of it without a section table, else scraps as a rule."""
+    listed = sorted((row.offset, row.offset + row.size) for row in image.sections if row.in_file)
+    loaded = sorted((row.offset, row.offset + row.size) for row in image.segments if row.kind == PT_LOAD)
+    at, place = 0, 0
+    for low, high in loaded:
+        at, end = max(at, low), min(high, image.view.size)
+        while at < end and place < len(listed) and listed[place][0] < end:
+            if listed[place][0] > at:
+                yield at, listed[place][0]
+            at = max(at, listed[place][1])
+            place += 1
+        if at < end:
+            yield at, end
+            at = end
 
 
 def _is_data(section: Section) -> bool:

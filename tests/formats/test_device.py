@@ -7,7 +7,7 @@ import pytest
 from pipeline.binary import BufferView
 from pipeline.formats.budgets import STANDARD, Budgets
 from pipeline.formats.device import Container, Flaw, containers, find_all, read_run, wrapper_versions
-from pipeline.formats.elf import read_elf
+from pipeline.formats.elf import SHT_NOBITS, read_elf
 from pipeline.formats.fatbin import ContainerReader
 from tests.formats.artifacts import Library, link
 
@@ -54,6 +54,23 @@ def test_without_a_section_table_segments_are_searched(plain_fatbin: bytes, glan
     content[40:48], content[60:62] = bytes(8), bytes(2)
     found = list(containers(read_elf(BufferView(bytes(content)), STANDARD), glance))
     assert [isinstance(item, Container) for item in found] == [True]
+
+
+@pytest.mark.parametrize("lie", ["one section", "no bytes", "not in the file"])
+def test_what_no_section_lists_is_searched(plain_fatbin: bytes, glance: ContainerReader, lie: str) -> None:
+    """The section table is for linkers: a program runs by its segments, whatever the table says."""
+    content = bytearray(link(Library(fatbins=(plain_fatbin,))))
+    image = read_elf(BufferView(bytes(content)), STANDARD)
+    row = image.header.sections_at + 64 * [section.name for section in image.sections].index(".nv_fatbin")
+    match lie:
+        case "one section":
+            content[60:64] = (1).to_bytes(2, "little") + bytes(2)
+        case "no bytes":
+            content[row + 32 : row + 40] = bytes(8)
+        case _:
+            content[row + 4 : row + 8] = SHT_NOBITS.to_bytes(4, "little")
+    found = list(containers(read_elf(BufferView(bytes(content)), STANDARD), glance))
+    assert [isinstance(item, Container) and len(item.entries) == 3 for item in found] == [True]
 
 
 def run(content: bytes, reader: ContainerReader) -> list[Container | Flaw]:
