@@ -16,6 +16,7 @@ from pipeline.model.versions import (
 )
 from pipeline.policy.policy import Policy
 from pipeline.policy.rows import (
+    AssemblerRow,
     BoardRow,
     Branch,
     CompatBoards,
@@ -56,10 +57,12 @@ def load_policy(folder: Path = FOLDER) -> Policy:
 
 
 def _build(tables: dict[str, list[Row]]) -> Policy:
+    toolkits = tuple(_toolkit(row) for row in tables["toolkits"])
     return Policy(
         date=max(row["date"] for name, rows in tables.items() if name != "sources" for row in rows),
         branches=tuple(_branch(row) for row in tables["branches"]),
-        toolkits=tuple(_toolkit(row) for row in tables["toolkits"]),
+        toolkits=toolkits,
+        assemblers=_assemblers(tables["assemblers"], toolkits),
         gpus=tuple(_gpu(row) for row in tables["architectures"]),
         codec_floors={Codec(row["codec"]): _driver(row["driver_floor"]) for row in tables["codecs"]},
         compression=tuple(_compression(row) for row in tables["compression"]),
@@ -110,6 +113,19 @@ def _toolkit(row: Row) -> ToolkitRow:
         abi_up_to_90=int(row["abi_up_to_90"] or 0),
         abi_from_100=int(row["abi_from_100"] or 0),
         concat=row["concat"] == "yes",
+    )
+
+
+def _assemblers(rows: list[Row], toolkits: tuple[ToolkitRow, ...]) -> tuple[AssemblerRow, ...]:
+    known = {str(toolkit.version): toolkit for toolkit in toolkits}
+    unlisted = sorted({row["cuda"] for row in rows} - set(known))
+    if unlisted:
+        raise InconsistentTables(f"policy table assemblers: {', '.join(unlisted)} not in the toolkits")
+    return tuple(
+        AssemblerRow(
+            known[row["cuda"]], row["platform"], row["package"], row["version"], row["filename"], row["sha256"]
+        )
+        for row in rows
     )
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pipeline.model.arch import Gpu, TargetArch
     from pipeline.model.versions import GlibcVersion, GlibcxxVersion, PtxVersion
     from pipeline.policy.rows import (
+        AssemblerRow,
         BoardRow,
         Branch,
         CompatRow,
@@ -45,6 +46,7 @@ class Policy:
     date: str
     branches: tuple[Branch, ...]
     toolkits: tuple[ToolkitRow, ...]
+    assemblers: tuple[AssemblerRow, ...]
     gpus: tuple[GpuRow, ...]
     codec_floors: dict[Codec, DriverVersion | None]
     compression: tuple[CompressionRow, ...]
@@ -148,6 +150,19 @@ class Policy:
         if branch > self.branches[-1].number:
             return DriverVersion(f"{branch}.0")
         raise UsageError(f"R{branch} is not a driver branch of the tables", remedy="name the full driver version")
+
+    def assembler(self, driver: DriverVersion, arch: str, platform: str) -> AssemblerRow:
+        """The ptxas that comes nearest to the JIT of ``driver`` for ``arch`` (``90a``), on a machine of ``platform``.
+
+        That of the branch's CUDA version, or the first later one that is to be had; where those know the architecture
+        no more, the newest that did. ``UnknownAssembler`` where none does, ``UnknownDriver``.
+        """
+        cuda = self.cuda_of(driver)
+        fitting = [row for row in self.assemblers if row.platform == platform and row.knows(arch)]
+        if not fitting:
+            raise unknown.UnknownAssembler(f"no ptxas of the tables of {self.date} knows sm_{arch} on {platform}")
+        later = (row for row in fitting if row.toolkit.version >= cuda)
+        return next(later, fitting[-1])
 
     # GPUs and architectures
 

@@ -56,6 +56,31 @@ class ToolkitRow:
 
 
 @dataclass(frozen=True, slots=True)
+class AssemblerRow:
+    """A wheel with the ptxas of one toolkit, pinned by the SHA-256 of its bytes.
+
+    ``platform`` is the machine that it runs on (``x86_64``). Which PTX it reads and which SMs it knows is the
+    toolkit's.
+    """
+
+    toolkit: ToolkitRow
+    platform: str
+    package: str
+    version: str
+    filename: str
+    sha256: str
+
+    @property
+    def name(self) -> str:
+        """What reports call it: ``ptxas 12.2.140``."""
+        return f"ptxas {self.version}"
+
+    def knows(self, arch: str) -> bool:
+        """Whether it emits code for that architecture (``90a``)."""
+        return any(emitted.name == arch for emitted in self.toolkit.archs)
+
+
+@dataclass(frozen=True, slots=True)
 class GpuRow:
     """A GPU generation: what it is called, which drivers serve it, how much shared memory a block may ask for.
 

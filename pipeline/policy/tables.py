@@ -12,6 +12,7 @@ FOLDER = Path(__file__).with_name("tables")
 NAMES = (
     "branches",
     "toolkits",
+    "assemblers",
     "architectures",
     "ptx_minimum",
     "codecs",

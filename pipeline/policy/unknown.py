@@ -27,6 +27,10 @@ class UnknownToolkit(OutsidePolicy):
     """A toolkit version that the tables do not list."""
 
 
+class UnknownAssembler(OutsidePolicy):
+    """No assembler of the tables knows this architecture and runs on this machine."""
+
+
 class UnknownCodec(OutsidePolicy):
     """A payload codec whose driver floor is not known."""
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pipeline.policy.policy import Policy
 
 _DATE = re.compile(r"20[0-9]{2}-[01][0-9]-[0-3][0-9]", re.ASCII)
+_SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _VERSIONED = re.compile(r"_v[2-9]$")
 
 
@@ -24,6 +25,7 @@ def validate(policy: Policy, tables: dict[str, list[dict[str, str]]]) -> None:
     _check_sources(tables)
     _check_branches(policy)
     _check_toolkits(policy)
+    _check_assemblers(policy)
     _check_gpus(policy)
     _check_containers(policy)
     _check_symbols(policy)
@@ -73,6 +75,17 @@ def _check_toolkits(policy: Policy) -> None:
         for arch in row.archs:
             if policy.ptx_minimum_of(arch) > row.ptx:
                 _refuse(f"toolkit {row.version} cannot write PTX for {arch}")
+
+
+def _check_assemblers(policy: Policy) -> None:
+    for platform in {row.platform for row in policy.assemblers}:
+        rows = [row for row in policy.assemblers if row.platform == platform]
+        _rising(f"toolkit of the assemblers for {platform}", rows, lambda row: row.toolkit.version)
+    for row in policy.assemblers:
+        if not _SHA256.fullmatch(row.sha256) or not row.version.startswith(f"{row.toolkit.version}."):
+            _refuse(f"{row.filename} is not pinned as an assembler of CUDA {row.toolkit.version}")
+        if not row.filename.endswith(f"{row.platform}.whl"):
+            _refuse(f"{row.filename} is not for {row.platform}")
 
 
 def _check_gpus(policy: Policy) -> None:

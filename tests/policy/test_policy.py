@@ -17,6 +17,7 @@ from pipeline.policy.rows import CompatStatus
 from pipeline.policy.tables import FOLDER, NAMES, read_table
 from pipeline.policy.unknown import (
     InconsistentTables,
+    UnknownAssembler,
     UnknownCodec,
     UnknownCompression,
     UnknownDriver,
@@ -157,6 +158,29 @@ def test_forward_compatibility(policy: Policy) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("driver", "arch", "version"),
+    [
+        ("535.288.01", "61", "12.2.140"),
+        ("580.65.06", "75", "13.0.88"),
+        ("580.65.06", "61", "12.9.86"),  # 13.0 knows Pascal no more: the newest that did
+        ("620.70.06", "90a", "13.5.37"),
+        ("470.256.02", "80", "11.7.99"),  # no wheel has 11.4: the first later one
+        ("565.57.01", "90", "12.8.93"),  # no toolkit is 12.7
+    ],
+)
+def test_the_assembler_nearest_to_a_drivers_jit(policy: Policy, driver: str, arch: str, version: str) -> None:
+    assert policy.assembler(DriverVersion(driver), arch, "x86_64").version == version
+
+
+def test_an_assembler_that_does_not_exist(policy: Policy) -> None:
+    for arch, platform in (("999", "x86_64"), ("80f", "x86_64"), ("80", "riscv64")):
+        with pytest.raises(UnknownAssembler):
+            policy.assembler(DriverVersion("535.288.01"), arch, platform)
+    with pytest.raises(UnknownDriver):
+        policy.assembler(DriverVersion("699.0"), "80", "x86_64")
+
+
 def test_every_row_has_source_and_date() -> None:
     for name in NAMES:
         assert read_table(name)
@@ -184,6 +208,11 @@ def _seconds(action: Callable[[], object]) -> float:
         ("toolkits", "12.8,8.7,", "12.8,8.4,"),
         ("toolkits", " 120a,", " 120z,"),
         ("toolkits", " 121f,", ","),
+        ("assemblers", "12.2,x86_64", "12.7,x86_64"),
+        ("assemblers", "12.2,x86_64", "12.1,x86_64"),
+        ("assemblers", "c6ff4ae7a636", "c6ff4ae7a63"),
+        ("assemblers", "12.2,x86_64", "12.2,aarch64"),
+        ("assemblers", "12.2.140,", "12.3.140,"),
         ("architectures", "107,Rubin,Rubin,no,100 103 107", "107,Rubin,Rubin,no,100 103"),
         ("architectures", "418.87.00,580", "418.87.00,390"),
         ("compression", "12.6,12.9,size,cubin", "12.6,12.8,size,cubin"),
