@@ -74,6 +74,8 @@ def _members(source: Stream, compression: Compression, make: Callable[[], Decode
     """These formats may be concatenated; zeros may follow as padding, anything else is damage."""
     while True:
         yield from decoded(source, make())
+        if compression is Compression.XZ:
+            _skip_padding(source)
         ahead = source.peek(4)
         if not ahead:
             return
@@ -81,6 +83,12 @@ def _members(source: Stream, compression: Compression, make: Callable[[], Decode
             if any(chunk.strip(b"\0") for chunk in source.rest()):
                 raise FormatError(f"bytes that do not belong there follow the {compression.value} data")
             return
+
+
+def _skip_padding(source: Stream) -> None:
+    """Four zeros at a time may stand between xz streams and after the last."""
+    while source.peek(4) == bytes(4):
+        source.skip(4)
 
 
 def decoded(source: Stream, decoder: Decoder) -> Iterator[bytes]:

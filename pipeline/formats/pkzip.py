@@ -201,6 +201,7 @@ def _check_layout(members: tuple[ZipMember, ...], directory_at: int) -> None:
 def open_member(view: View, member: ZipMember, budgets: Budgets) -> View | Stream:
     """The content: a view where it is stored plainly, else a stream that checks size and CRC at its end."""
     start = _content_at(view, member)
+    check_readable(member)
     if member.method == Method.STORED:
         if member.packed != member.size:
             raise FormatError("a stored zip member with two sizes")
@@ -245,12 +246,16 @@ def _content_at(view: View, member: ZipMember) -> int:
     return int(member.header_at + LOCAL_HEADER.size + name_size + extra_size)
 
 
-def decoder_of(member: ZipMember) -> Callable[[], Decoder]:
-    """What makes the decompressor for this member; ``FormatError`` when it is encrypted or of a method unknown here."""
-    from pipeline.formats import decoders  # loads four libraries that most runs do not need
-
+def check_readable(member: ZipMember) -> None:
+    """``FormatError`` when the member is encrypted: what is in it cannot be judged."""
     if member.flags & _ENCRYPTED:
         raise FormatError("an encrypted zip member")
+
+
+def decoder_of(member: ZipMember) -> Callable[[], Decoder]:
+    """What makes the decompressor for this member; ``FormatError`` when its method is not known here."""
+    from pipeline.formats import decoders  # loads four libraries that most runs do not need
+
     make = decoders.FOR_ZIP.get(member.method)
     if make is None:
         raise FormatError(f"a zip member compressed by method {member.method}, which is not known here")

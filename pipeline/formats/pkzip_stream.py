@@ -48,6 +48,7 @@ class ZipStream:
         raw = self.source.take(name_size)
         size, packed, _ = pkzip.widened(self.source.take(extra_size), size, packed, 0)
         member = ZipMember(pkzip.member_name(raw), flags, method, crc, packed, size, start, 0)
+        pkzip.check_readable(member)
         if member.name in self._passed:
             raise FormatError("a second zip member of the same name")
         content = self._described(member) if flags & _DESCRIPTOR else self._plain(member)

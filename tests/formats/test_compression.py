@@ -76,3 +76,11 @@ def test_zlib_does_the_same_where_isal_is_absent() -> None:
 
 def test_skippable_zstd_frames_are_zstd() -> None:
     assert recognize(b"\x50\x2a\x4d\x18\x00\x00\x00\x00") is Compression.ZSTD
+
+
+def test_zeros_may_stand_between_xz_streams() -> None:
+    """Stream padding, as the .xz file format has it."""
+    content = xz(CONTENT[:5000]) + bytes(8) + xz(CONTENT[5000:]) + bytes(4)
+    assert unpacked(content, Compression.XZ) == CONTENT
+    with pytest.raises(FormatError, match="follow"):
+        unpacked(xz(CONTENT) + bytes(8) + b"and so on", Compression.XZ)

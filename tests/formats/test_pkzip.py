@@ -92,10 +92,14 @@ def test_contradictions(magic: bytes, at: int, form: str, value: int) -> None:
         whole(content)
 
 
-def test_encrypted_members_are_not_readable() -> None:
-    content = changed(zip_of({"abc": b"alpha" * 100}), CENTRAL, 8, "<H", 1)
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_encrypted_members_are_not_readable(method: int) -> None:
+    content = changed(zip_of({"abc": b"alpha" * 100}, method=method), CENTRAL, 8, "<H", 1)
+    content = changed(content, LOCAL, 6, "<H", 1)
     with pytest.raises(FormatError, match="encrypted"):
         whole(content)
+    with pytest.raises(FormatError, match="encrypted"):
+        streamed(content)
 
 
 def test_members_that_share_bytes_are_refused() -> None:
