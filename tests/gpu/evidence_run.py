@@ -21,8 +21,6 @@ import os
 import subprocess
 import sys
 import tarfile
-import tempfile
-import time
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,18 +33,17 @@ from pipeline.gpu.load import LoadSettings, load_modules
 from pipeline.inventory import take_inventory
 from pipeline.policy import load_policy
 from pipeline.rules.choice import JitPass
+from tests.gpu import overhead as timing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pipeline.formats.facts import Inventory
     from pipeline.gpu.report import LoadReport, Observed
     from pipeline.model.lane import Target
     from pipeline.model.paths import MemberPath
     from pipeline.policy import Policy
 
 NAMES = {JitPass.AS_IS: "as_is", JitPass.FORBIDDEN: "jit_forbidden", JitPass.FORCED: "jit_forced"}
-PASSES: tuple[dict[str, str], ...] = ({}, {"CUDA_DISABLE_PTX_JIT": "1"}, {"CUDA_FORCE_PTX_JIT": "1"})
 
 
 def main() -> int:
@@ -76,6 +73,8 @@ def parse() -> argparse.Namespace:
             sub.add_argument("--predictions", type=Path, required=True)
             sub.add_argument("--jobs", type=int, default=1)
             sub.add_argument("--fresh", action="store_true")
+        if step is overhead:
+            sub.add_argument("--repetitions", type=int, default=7)
         if step is situations:
             sub.add_argument("--compat", type=Path, help="a folder with an older libcuda")
     return parser.parse_args()
@@ -230,54 +229,12 @@ def told(item: Observed, expected: dict[JitPass, str | None] | None) -> dict[str
 
 
 def overhead(arguments: argparse.Namespace) -> int:
-    """Wall time of ``load`` against a bare loop of cuModuleLoadData over the same containers, three processes each."""
-    artifact = arguments.artifacts[0]
-    with tempfile.TemporaryDirectory() as folder:
-        images = Path(folder) / "images"
-        images.write_bytes(b"".join(len(image).to_bytes(8, "little") + image for image in loaded_by(artifact)))
-        bare = [timed_bare(images) for _ in range(5)]
-    ours = [timed_load(artifact) for _ in range(5)]
-    result = {
-        "kind": "load-overhead",
-        "artifact": {"name": artifact.name, "size": artifact.stat().st_size},
-        "finished": now(),
-        "bare_loop_seconds": [round(value, 3) for value in bare],
-        "load_seconds": [round(value, 3) for value in ours],
-        "overhead": round(min(ours) / min(bare) - 1, 3),
-    }
+    """Wall time of ``load`` against a bare loop of cuModuleLoadData over the same containers."""
+    result = {"kind": "load-overhead", "finished": now(), "what_is_timed": timing.__doc__}
+    result |= timing.measured(arguments.artifacts[0], arguments.repetitions)
     write(arguments.out / "overhead.json", result)
-    sys.stdout.write(f"{json.dumps(result)}\n")
+    sys.stdout.write(f"overhead {result['overhead']}, medians {result['medians']}\n")
     return 0
-
-
-def loaded_by(artifact: Path) -> list[bytes]:
-    """The containers that ``load`` gives to the driver, in its order."""
-    inventory: Inventory = take_inventory(artifact)
-    images: list[bytes] = []
-    loadable = [item for item in inventory.fatbins if item.entries and not item.relocatable]
-    pour(artifact, Pieces.of(loadable, inventory.bare), lambda _place, image: images.append(image))
-    return images
-
-
-def timed_bare(images: Path) -> float:
-    """Seconds for three plain processes side by side, one for each pass: start to end."""
-    fixed = {"CUDA_MODULE_LOADING": "EAGER", "CUDA_CACHE_DISABLE": "1"}
-    command = [sys.executable, "-S", str(Path(__file__).with_name("bare_loop.py")), str(images)]
-    started = time.monotonic()
-    running = [subprocess.Popen(command, env={**os.environ, **fixed, **variables}) for variables in PASSES]
-    if any(process.wait() for process in running):
-        raise SystemExit("the bare loop failed")
-    return time.monotonic() - started
-
-
-def timed_load(artifact: Path) -> float:
-    started = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-m", "pipeline", "load", artifact, "--format", "json"], capture_output=True, check=False
-    )
-    if done.returncode not in {0, 1}:
-        raise SystemExit(done.stderr.decode())
-    return time.monotonic() - started
 
 
 # drivers that are not what they should be

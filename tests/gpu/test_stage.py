@@ -23,7 +23,7 @@ from pipeline.stages.street import Engines, Street
 from tests.gpu import made
 from tests.gpu.standin import NO_BINARY, SUCCESS, StandIn, build
 from tests.gpu.test_load import NATIVE, native
-from tests.values import cuda_lane
+from tests.values import ORIGIN, cuda_lane
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,6 +45,7 @@ def look(driver: StandIn, file: Path, *gpus: InstalledGpu, check: str = CHECK) -
         engines=Engines(environment),
         build=BuildSettings(find_resources(), Network(), 0),
         gpus=lambda: tuple(replace(gpu, uuid=driver.uuid) for gpu in gpus),
+        origin=ORIGIN,
     )
     return load_lane(cuda_lane(), Artifact("a", file, "0" * 64, 1, "0" * 64), check, street)
 
