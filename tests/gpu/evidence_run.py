@@ -1,6 +1,6 @@
 """Runs on a real GPU whose results are kept: predictions are written first, on a machine without one.
 
-    python -m tests.gpu.evidence_run extract WHEEL... --out containers.tar --most-bytes 8000000 --largest 2000000
+    python -m tests.gpu.evidence_run extract WHEEL... --out containers.tar.xz --of-a-kind 40 --images 3
     python -m tests.gpu.evidence_run predict ARTIFACT... --target 90@580.159.04 --out predictions.json
     (commit predictions.json; then, on the machine with the GPU)
     python -m tests.gpu.evidence_run run ARTIFACT... --predictions predictions.json --out DIR --jobs 4
@@ -14,30 +14,25 @@ something else. It needs Python 3.11 or newer and the wheel ``backports.zstd``; 
 from __future__ import annotations
 
 import argparse
-import hashlib
-import io
 import json
 import os
 import subprocess
 import sys
-import tarfile
 from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipeline import __version__
-from pipeline.gpu.containers import Pieces, pour
 from pipeline.gpu.forecast import Forecaster
 from pipeline.gpu.load import LoadSettings, load_modules
 from pipeline.inventory import take_inventory
 from pipeline.policy import load_policy
 from pipeline.rules.choice import JitPass
+from tests.gpu import extracting
 from tests.gpu import overhead as timing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from pipeline.gpu.report import LoadReport, Observed
     from pipeline.model.lane import Target
     from pipeline.model.paths import MemberPath
@@ -62,10 +57,13 @@ def parse() -> argparse.Namespace:
         sub.add_argument("artifacts", metavar="ARTIFACT", type=Path, nargs="+" if several else 1)
         sub.add_argument("--out", type=Path, required=True)
         if step is extract:
-            sub.add_argument("--most-bytes", type=int, default=8_000_000, help="of each artifact")
-            sub.add_argument("--largest", type=int, default=2_000_000, help="larger containers stay behind")
+            sub.add_argument("--of-a-kind", type=int, default=40, help="containers of which the same is foreseen")
+            sub.add_argument("--bytes-of-a-kind", type=int, default=800_000)
+            sub.add_argument("--largest", type=int, default=400_000, help="larger containers stay behind")
+            sub.add_argument("--images", type=int, default=0, help="single images of each architecture")
+        if step in {extract, predict}:
+            sub.add_argument("--target", default="90@580.159.04", help="SM@DRIVER of the machine to come")
         if step is predict:
-            sub.add_argument("--target", required=True, help="SM@DRIVER of the machine to come")
             sub.add_argument(
                 "--deep", action="store_true", help="look into payloads too: for bundles damaged on purpose"
             )
@@ -84,37 +82,13 @@ def parse() -> argparse.Namespace:
 
 
 def extract(arguments: argparse.Namespace) -> int:
-    """Copy containers out of large artifacts, each under its artifact's name and its own digest, to travel alone."""
-    with tarfile.open(arguments.out, "w:xz", preset=6) as archive:
-        for artifact in arguments.artifacts:
-            kept = 0
-            for place, image in chosen(artifact, arguments.most_bytes, arguments.largest):
-                info = tarfile.TarInfo(f"{artifact.name}/{kept:05}-{hashlib.sha256(image).hexdigest()[:12]}-{place}")
-                info.size = len(image)
-                archive.addfile(info, io.BytesIO(image))
-                kept += 1
-            sys.stdout.write(f"{artifact.name}: {kept} containers\n")
+    """Copy some containers of each kind out of large artifacts, to travel alone."""
+    policy = load_policy()
+    wish = extracting.Wish(arguments.of_a_kind, arguments.bytes_of_a_kind, arguments.largest, arguments.images)
+    target = policy.parse_target(arguments.target)
+    for line in extracting.extract(arguments.artifacts, arguments.out, target, policy, wish):
+        sys.stdout.write(f"{line}\n")
     return 0
-
-
-def chosen(artifact: Path, most: int, largest: int) -> Iterator[tuple[str, bytes]]:
-    """Loadable containers as they lie, each different one once, until there are ``most`` bytes of them."""
-    inventory = take_inventory(artifact)
-    found: list[tuple[str, bytes]] = []
-    seen: set[bytes] = set()
-    room = most
-
-    def give(place: MemberPath, image: bytes) -> None:
-        nonlocal room
-        digest = hashlib.sha256(image).digest()
-        if len(image) <= min(room, largest) and digest not in seen:
-            seen.add(digest)
-            room -= len(image)
-            found.append(("-".join(place.parts[1:]).replace("/", "_")[-100:], image))
-
-    loadable = [item for item in inventory.fatbins if item.entries and not item.relocatable]
-    pour(artifact, Pieces.of(loadable, inventory.bare), give)
-    yield from found
 
 
 def predict(arguments: argparse.Namespace) -> int:
