@@ -21,7 +21,7 @@ from pipeline.inventory import take_inventory
 from pipeline.rules.choice import JitPass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from pipeline.formats.facts import EntryFacts
@@ -63,13 +63,13 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
 
 
 def containers(artifact: Path, target: Target, policy: Policy, wish: Wish) -> Iterator[tuple[str, bytes]]:
-    """Some of each kind, from all over the artifact, each different one once."""
+    """Some of each kind, the smallest, each different one once."""
     inventory = take_inventory(artifact)
-    kinds: dict[tuple[object, ...], list[MemberPath]] = defaultdict(list)
+    kinds: dict[tuple[object, ...], list[tuple[int, MemberPath]]] = defaultdict(list)
     for item in Forecaster.of(inventory, target, policy, None).containers(inventory):
         if item.forecast is not None and item.size <= wish.largest:
-            kinds[item.role, *(item.forecast.of(jit) for jit in JitPass)].append(item.path)
-    wanted = {path: kind for kind, paths in kinds.items() for path in _spread(paths, 4 * wish.of_a_kind)}
+            kinds[item.role, *(item.forecast.of(jit) for jit in JitPass)].append((item.size, item.path))
+    wanted = {path: kind for kind, paths in kinds.items() for _, path in sorted(paths)[: 4 * wish.of_a_kind]}
     loadable = [item for item in inventory.fatbins if item.path in wanted]
     found: dict[tuple[object, ...], list[tuple[str, bytes]]] = defaultdict(list)
     seen: set[bytes] = set()
@@ -86,10 +86,6 @@ def containers(artifact: Path, target: Target, policy: Policy, wish: Wish) -> It
         pour(artifact, Pieces.of(loadable, bare), give)
     for kind in found.values():
         yield from kind
-
-
-def _spread(paths: Sequence[MemberPath], most: int) -> Sequence[MemberPath]:
-    return paths[:: max(len(paths) // most, 1)]
 
 
 def images(found: Iterable[bytes], wish: Wish) -> Iterator[tuple[str, bytes]]:
