@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pipeline.formats.facts import CubinFacts, KernelFacts
 
 MAGIC = b"\x50\xed\x55\xba"
+CONTAINER_VERSION = 1
 ENTRY_VERSION = 0x0101
 FLAG_LZ4, FLAG_ZSTD, FLAG_OLD_CODEC = 0x2000, 0x8000, 0x1000
 FLAG_SCRAMBLED = 0x10000
@@ -130,6 +131,8 @@ def parse_container(head: bytes) -> ContainerHeader:
     magic, version, header_size, size = _CONTAINER.unpack_from(head)
     if magic != MAGIC:
         raise FormatError("no fatbin magic")
+    if version != CONTAINER_VERSION:
+        raise FormatError(f"fatbin version {version}, of which nothing is known")
     if header_size < CONTAINER_HEADER:
         raise FormatError(f"fatbin header of {header_size} bytes")
     return ContainerHeader(version, header_size, header_size + size)
@@ -192,7 +195,7 @@ def plausible(view: View, start: int, end: int) -> bool:
     """Whether a container with at least one entry begins at ``start``, and not just its four magic bytes."""
     try:
         header = parse_container(view.read(start, CONTAINER_HEADER))
-        if header.version != 1 or header.size > end - start:
+        if header.size > end - start:
             return False
         entry_extent(view.read(start + header.header_size, ENTRY_HEADER), header.size - header.header_size)
     except FormatError:

@@ -1,7 +1,8 @@
 """A member that is truncated, damaged or hostile.
 
 What: a file could not be read as what it claims to be (a short read, a size that overflows, a container that overlaps
-itself), an archive escapes its root or expands without end, or, under --deep, a payload does not unpack.
+itself), an archive escapes its root or expands without end, an entry that the driver would take holds an ELF for
+another GPU than it says, or, under --deep, a payload does not unpack.
 
 Why: what cannot be read cannot be judged, and a driver would refuse it: a damaged image is "device kernel image is
 invalid" (200), a damaged compressed payload "unknown error" (999).

@@ -1,7 +1,8 @@
 """Device code inside a kind of entry that the driver does not read.
 
 What: the images lie in a concatenated container (entry kind 256, fatbinary --concat, toolkit 13.4 on), and the driver
-is older than the first that may know it.
+is older than the first that may know it; or nothing else in the container serves the GPU and there is an entry of a
+kind that no known tool writes, which is "unknown".
 
 Why: an older driver skips the entry as if it were not there, so users see "no kernel image is available for execution
 on the device" (209) although the right cubin is in the file. NVIDIA documents no driver for it: R580 was measured not

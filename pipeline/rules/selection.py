@@ -36,7 +36,7 @@ def select(unit: Unit, gpu: Gpu, driver: DriverVersion, jit: JitPass, policy: Po
         return _select_bare(unit.images[0], gpu, driver, jit, policy)
     cubins = [] if jit is JitPass.FORCED else _runnable(readable, EntryKind.CUBIN, gpu, policy)
     if cubins:
-        return _judged_cubin(max(cubins, key=_rank), driver, policy, _doubts(unit.images, driver, policy))
+        return _judged_cubin(max(cubins, key=_rank), gpu, driver, policy, _doubts(unit.images, driver, policy))
     texts = _runnable(readable, EntryKind.PTX, gpu, policy)
     if not texts:
         return Selection(None, Via.NOTHING, (_gap(unit.images, gpu, driver, policy),))
@@ -52,7 +52,7 @@ def _select_bare(image: Image, gpu: Gpu, driver: DriverVersion, jit: JitPass, po
     if image.kind is EntryKind.CUBIN:
         if not runs:
             return Selection(None, Via.NOTHING, (_gap((image,), gpu, driver, policy),))
-        return _judged_cubin(image, driver, policy, ())
+        return _judged_cubin(image, gpu, driver, policy, ())
     if jit is JitPass.FORBIDDEN:
         return Selection(image, Via.JIT, (_jit_disabled(image),))
     unreadable = ptx_isa.obstacle(image, driver, policy)
@@ -92,12 +92,15 @@ def _rank(image: Image) -> tuple[int, int]:
     return (arch.number, _SPECIFICITY.index(arch.suffix)) if arch is not None else (0, 0)
 
 
-def _judged_cubin(image: Image, driver: DriverVersion, policy: Policy, doubts: tuple[Obstacle, ...]) -> Selection:
+def _judged_cubin(
+    image: Image, gpu: Gpu, driver: DriverVersion, policy: Policy, doubts: tuple[Obstacle, ...]
+) -> Selection:
     found = (
         fatbin_codec.obstacle(image, driver, policy),
         toolkit_major.obstacle(image, driver, policy),
         cubin_abi.obstacle(image, driver, policy),
         _damage(image),
+        _mislabelled(image, gpu, policy),
     )
     return Selection(image, Via.CUBIN, _ordered((*found, *doubts)))
 
@@ -120,6 +123,14 @@ def _damage(image: Image) -> Obstacle | None:
     return Obstacle("corrupt-input", "CUDA_ERROR_UNKNOWN" if packed else "CUDA_ERROR_INVALID_IMAGE", image.damage)
 
 
+def _mislabelled(image: Image, gpu: Gpu, policy: Policy) -> Obstacle | None:
+    """An entry that promises code for this GPU and holds an ELF for another: the choice falls on it all the same."""
+    inside = image.inside
+    if inside is None or inside.runs_on(gpu, image_tegra=policy.tegra(inside.number)):
+        return None
+    return Obstacle("corrupt-input", NO_BINARY, f"an ELF for {inside} in an entry that says {image.arch}")
+
+
 def _jit_disabled(image: Image) -> Obstacle:
     return Obstacle("jit-forbidden", JIT_DISABLED, f"only {image.what} serves, and JIT is forbidden")
 
@@ -134,8 +145,20 @@ def _gap(images: tuple[Image, ...], gpu: Gpu, driver: DriverVersion, policy: Pol
             and any(_runs(inner, gpu, policy) for inner in image.nested)
         ):
             return hidden
+    doubtful = _of_unknown_kind(images, gpu, policy)
+    if doubtful is not None:
+        return doubtful
     embedded = (
         ", ".join(dict.fromkeys(str(image.arch) for image in flat(images) if image.arch is not None)) or "nothing"
     )
     rule = "arch-suffix" if arch_suffix.explains(tuple(flat(images)), gpu, policy) else "arch-missing"
     return Obstacle(rule, NO_BINARY, f"{embedded}: nothing that {gpu} can run")
+
+
+def _of_unknown_kind(images: tuple[Image, ...], gpu: Gpu, policy: Policy) -> Obstacle | None:
+    """What nothing here can read may be just what this driver takes."""
+    for image in flat(images):
+        if image.unknown_kind and (image.arch is None or _runs(image, gpu, policy)):
+            observed = f"{image.what}, which the tables of {policy.date} do not know"
+            return Obstacle(fatbin_kind.RULE, NO_BINARY, observed, None, Certainty.DOUBT)
+    return None

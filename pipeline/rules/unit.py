@@ -37,6 +37,7 @@ class Image:
 
     ``abi`` is the cubin's ELF ABI generation (0 for other kinds). ``ptx`` is set for PTX. ``toolkit`` is the
     producing toolkit where the payload names it. ``damage`` is the payload's fault, found by looking into it.
+    ``inside`` is the architecture of a cubin's ELF where it contradicts the entry's, by which the driver chooses.
     """
 
     kind: EntryKind | int
@@ -47,12 +48,18 @@ class Image:
     majors: tuple[int, ...] = ()
     toolkit: ToolkitVersion | None = None
     damage: str | None = None
+    inside: TargetArch | None = None
     nested: tuple[Image, ...] = ()
 
     @property
     def loadable_kind(self) -> bool:
-        """Whether the driver loads such an entry at all (LTO-IR, Tile IR and the rest are for other tools)."""
-        return self.kind in {EntryKind.PTX, EntryKind.CUBIN, EntryKind.CONCATENATED}
+        """Whether a driver may load such an entry: LTO-IR and Tile IR are for other tools, new kinds are not known."""
+        return self.kind not in {EntryKind.LTO_IR, EntryKind.TILE_IR}
+
+    @property
+    def unknown_kind(self) -> bool:
+        """Whether no tool that was measured writes such an entry."""
+        return not isinstance(self.kind, EntryKind)
 
     @property
     def what(self) -> str:
@@ -227,7 +234,15 @@ def _image(entry: EntryFacts, siblings: frozenset[int]) -> Image:
         majors=(noted // 10,) if noted else _majors(entry, siblings),
         toolkit=ToolkitVersion(f"{noted // 10}.{noted % 10}") if noted else None,
         damage=entry.payload_error,
+        inside=_contradiction(entry),
     )
+
+
+def _contradiction(entry: EntryFacts) -> TargetArch | None:
+    """Suffixes are left aside: libcublas 12.8 has cubins marked ``a`` in entries that are not."""
+    found = entry.cubin.arch if entry.cubin is not None else None
+    agrees = found is None or entry.arch is None or found.number == entry.arch.number
+    return None if agrees else found
 
 
 def _abi(entry: EntryFacts) -> int:

@@ -84,6 +84,13 @@ def test_each_entry_that_does_not_fit_its_container_is_a_flaw(plain_fatbin: byte
     assert "that are left" in found[0].what
 
 
+def test_a_container_of_another_version_is_not_guessed_at(plain_fatbin: bytes, glance: ContainerReader) -> None:
+    content = plain_fatbin[:4] + b"\2\0" + plain_fatbin[6:]
+    found = list(read_run(BufferView(content), "", (0, len(content)), glance))
+    assert isinstance(found[0], Flaw)
+    assert "version 2" in found[0].what
+
+
 def test_unknown_kinds_are_kept_by_their_number(plain_fatbin: bytes, glance: ContainerReader) -> None:
     changed = bytearray(plain_fatbin)
     struct.pack_into("<H", changed, 16, 77)

@@ -58,3 +58,33 @@ def test_one_kernel_in_one_of_the_images_makes_it_a_unit(tmp_path: Path, policy:
     mixed = pack([Image("cubin", "80", empty), cubin_image("12.8", "k", "90")], "12.8")
     answer = asked([mixed], "75@570", tmp_path, policy)
     assert (answer.causes, answer.fatbins.total) == (("arch-missing",), 1)
+
+
+KIND, NUMBER = 16, 16 + 28
+"""Where the kind and the SM number of a container's first entry are."""
+
+
+def changed(content: bytes, at: int, value: int, length: int) -> bytes:
+    return content[:at] + value.to_bytes(length, "little") + content[at + length :]
+
+
+def test_an_entry_that_lies_about_its_gpu_fails_where_the_driver_takes_it(tmp_path: Path, policy: Policy) -> None:
+    """The driver chooses by the entry: code for sm_80 that says 90 is none for an A100 and damage for an H100."""
+    lying = changed(container("12.8", "80"), NUMBER, 90, 4)
+    for target, cause in (("80@570", "arch-missing"), ("90@570", "corrupt-input")):
+        answer = asked([lying], target, tmp_path / cause, policy)
+        assert (answer.verdict, answer.causes, answer.errors) == ("fail", (cause,), ("CUDA_ERROR_NO_BINARY_FOR_GPU",))
+
+
+def test_an_entry_that_lies_without_harm_loads(tmp_path: Path, policy: Policy) -> None:
+    lying = changed(container("12.8", "80"), NUMBER, 86, 4)
+    assert asked([lying], "86@570", tmp_path, policy).verdict == "pass"
+
+
+@pytest.mark.parametrize("kind", [0, 4, 64, 512])
+def test_a_kind_that_no_tool_writes_is_no_answer(kind: int, tmp_path: Path, policy: Policy) -> None:
+    strange = changed(container("12.8", "80"), KIND, kind, 2)
+    answer = asked([strange, container("12.8", "80 90")], "80@570", tmp_path, policy)
+    assert (answer.verdict, answer.causes) == ("unknown", ("fatbin-kind",))
+    served = changed(container("12.8", "80 90"), KIND, kind, 2)
+    assert asked([served], "90@570", tmp_path / "served", policy).verdict == "pass"
