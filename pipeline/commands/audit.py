@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.commands.artifact import HELP, artifact
-from pipeline.commands.options import add_format, add_lanes, add_matrix, add_output, colored, emit
+from pipeline.commands.options import add_format, add_lanes, add_matrix, add_output, colored, emit, terminal_width
 from pipeline.errors import ExitStatus, NothingExamined, UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +23,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", type=artifact, nargs="+", help=HELP)
     parser.add_argument(
         "--target", metavar="SM@DRIVER", action="append", default=[], help="80@535.288.01 or 80@535 (repeatable)"
+    )
+    parser.add_argument(
+        "--gpu",
+        metavar="BOARD",
+        help="the board of every --target, as 'RTX 4090' or 'A30 MIG 1g.6gb': what compat folders and images ask for",
     )
     add_matrix(parser, default=None)
     add_lanes(parser)
@@ -38,7 +44,10 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     from pipeline.policy import load_policy
 
     policy = load_policy()
-    targets = list({text: policy.parse_target(text) for text in arguments.target}.values())
+    named = {text: policy.parse_target(text) for text in arguments.target}
+    targets = [replace(target, gpu=arguments.gpu) for target in named.values()]
+    if arguments.gpu is not None and not targets:
+        raise UsageError("--gpu names the board of a target", remedy="give --target SM@DRIVER as well")
     report = run_audit(
         arguments.path,
         targets,
@@ -71,7 +80,7 @@ def _written(arguments: argparse.Namespace, report: AuditReport) -> str:
         return audit_json(report)
     from pipeline.report.audit_text import audit_text
 
-    return audit_text(report, colour=colored(arguments))
+    return audit_text(report, colour=colored(arguments), width=terminal_width(arguments))
 
 
 def _declaration(arguments: argparse.Namespace) -> Declaration | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.commands.artifact import HELP, artifact
-from pipeline.commands.options import add_format, add_output, colored, emit
+from pipeline.commands.options import add_format, add_output, colored, emit, terminal_width
 from pipeline.errors import NothingExamined, UsageError
 
 if TYPE_CHECKING:
@@ -55,4 +55,4 @@ def _written(arguments: argparse.Namespace, found: Difference) -> str:
         return diff_json(found)
     from pipeline.report.diff_text import diff_text
 
-    return diff_text(found, color=colored(arguments))
+    return diff_text(found, color=colored(arguments), width=terminal_width(arguments))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.commands.artifact import HELP, artifact
-from pipeline.commands.options import add_format, add_output, emit
+from pipeline.commands.options import add_format, add_output, emit, terminal_width
 from pipeline.errors import ExitStatus, NothingExamined
 
 if TYPE_CHECKING:
@@ -37,5 +37,5 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     else:
         from pipeline.report.show_text import show_text
 
-        emit(arguments, show_text(shown))
+        emit(arguments, show_text(shown, width=terminal_width(arguments)))
     return ExitStatus.CORRUPT_INPUT if inventory.damage else ExitStatus.PASS

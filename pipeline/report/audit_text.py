@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.model.finding import Severity, Status, Verdict
+from pipeline.report.fold import folded, short_digests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,9 +20,15 @@ _MOST_ALIKE = 3
 _UNITS = ("B", "kB", "MB", "GB")
 
 
-def audit_text(report: AuditReport, *, colour: bool = False) -> str:
-    """Lines for a terminal or a log; ``colour`` adds ANSI colours to the verdicts."""
-    return "\n".join((*_head(report), *_targets(report, colour=colour), *_findings(report), *_tail(report))) + "\n"
+def audit_text(report: AuditReport, *, colour: bool = False, width: int = 0) -> str:
+    """Lines for a terminal of that ``width`` or, with 0, for a log; ``colour`` adds ANSI colours to the verdicts."""
+    parts = (
+        folded(_head(report), width),
+        _targets(report, colour=colour, width=width),
+        folded(_findings(report), width),
+        folded(_tail(report), width),
+    )
+    return "\n".join(line for part in parts for line in part) + "\n"
 
 
 def _head(report: AuditReport) -> Iterator[str]:
@@ -43,13 +50,13 @@ def _size(size: float) -> str:
     return ""
 
 
-def _targets(report: AuditReport, *, colour: bool) -> Iterator[str]:
-    width = max((len(target.target.label) for target in report.targets), default=0)
+def _targets(report: AuditReport, *, colour: bool, width: int) -> Iterator[str]:
+    widest = max((len(target.target.label) for target in report.targets), default=0)
     for target in report.targets:
         word = _WORDS[target.verdict]
-        shown = f"\x1b[{_COLOURS[target.verdict]}m{word}\x1b[0m" if colour else word
-        pad = " " * (7 - len(word))
-        yield f"{shown}{pad}  {target.target.label:<{width}}  {_why(target)}".rstrip()
+        first, *rest = folded([f"{word:<7}  {target.target.label:<{widest}}  {_why(target)}".rstrip()], width)
+        yield first.replace(word, f"\x1b[{_COLOURS[target.verdict]}m{word}\x1b[0m", 1) if colour else first
+        yield from rest
     if report.targets:
         yield ""
 
@@ -61,9 +68,9 @@ def _why(target: TargetReport) -> str:
     parts.append(_served(target.fatbins))
     floor = target.floor
     if floor.driver:
-        parts.append(f"needs driver >= {floor.driver} ({floor.reason})")
+        parts.append(f"device code needs driver >= {floor.driver} ({floor.reason})")
     elif target.fatbins.total:
-        parts.append("no driver serves all of it" if floor.reason == "none" else "lowest driver unknown")
+        parts.append("no driver serves all device code" if floor.reason == "none" else "lowest driver unknown")
     return "; ".join(part for part in parts if part)
 
 
@@ -80,29 +87,45 @@ def _served(count: FatbinCount) -> str:
 
 
 def _findings(report: AuditReport) -> Iterator[str]:
-    """One block per rule and severity: its largest finding whole, the others by what differs."""
-    blocks: dict[tuple[Severity, str], list[Finding]] = {}
+    """One block per rule: its gravest and largest finding whole, the others by what differs."""
+    blocks: list[list[Finding]] = []
     for finding in report.findings:
-        blocks.setdefault((finding.severity, finding.rule), []).append(finding)
-    for (severity, rule), findings in blocks.items():
-        yield from _block(severity, rule, findings)
+        alike = next((block for block in blocks if _alike(block[0], finding)), None)
+        if alike is None:
+            blocks.append([finding])
+        else:
+            alike.append(finding)
+    for block in blocks:
+        yield from _block(block)
     if blocks:
         yield ""
 
 
-def _block(severity: Severity, rule: str, findings: list[Finding]) -> Iterator[str]:
+def _alike(first: Finding, other: Finding) -> bool:
+    """Whether a block tells both: of one rule, and a less grave one only where promise and remedy are the same."""
+    same = (first.declared, first.remedy) == (other.declared, other.remedy)
+    return first.rule == other.rule and (first.severity is other.severity or same)
+
+
+def _block(findings: list[Finding]) -> Iterator[str]:
     first = findings[0]
-    yield f"{_MARKS[severity]}[{rule}]{_times(first)} {first.observed}"
-    others = dict.fromkeys(f"{finding.observed}{_times(finding)}" for finding in findings[1:])
-    others.pop(f"{first.observed}{_times(first)}", None)
+    yield f"{_MARKS[first.severity]}[{first.rule}]{_times(first)} {first.observed}"
+    others = dict.fromkeys(_told(finding, first) for finding in findings[1:])
+    others.pop(_told(first, first), None)
     yield from (f"  also  {text}" for text in list(others)[:_MOST_ALIKE])
     if len(others) > _MOST_ALIKE:
         yield f"  also  {len(others) - _MOST_ALIKE} more (--format json has all)"
     places = dict.fromkeys(finding.path for finding in findings)
-    more = f" and {len(places) - 1} more places" if len(places) > 1 else ""
-    yield f"  at  {first.path}{more}"
+    further = len(places) - 1
+    more = f" and {further} more {'place' if further == 1 else 'places'}" if further else ""
+    yield f"  at  {short_digests(first.path)}{more}"
     yield f"  declared  {first.declared}"
     yield f"  fix  {first.remedy}"
+
+
+def _told(finding: Finding, first: Finding) -> str:
+    mark = "" if finding.severity is first.severity else f"({_MARKS[finding.severity]}) "
+    return f"{mark}{finding.observed}{_times(finding)}"
 
 
 def _times(finding: Finding) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.model.finding import Severity, Status
 from pipeline.report.color import paint
+from pipeline.report.fold import folded, short_digests
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,9 +19,9 @@ _WORDS = {Severity.ERROR: "lost", Severity.WARNING: "warning", Severity.NOTE: "n
 _MOST_SIZES = 10
 
 
-def diff_text(found: Difference, *, color: bool) -> str:
-    """Lines for a terminal or a log."""
-    return "\n".join(_lines(found, color=color)) + "\n"
+def diff_text(found: Difference, *, color: bool, width: int = 0) -> str:
+    """Lines for a terminal of that width or, with 0, for a log."""
+    return "\n".join(folded(_lines(found, color=color), width)) + "\n"
 
 
 def _lines(found: Difference, *, color: bool) -> Iterator[str]:
@@ -39,7 +40,7 @@ def _lines(found: Difference, *, color: bool) -> Iterator[str]:
 def _finding(finding: Finding, *, color: bool) -> Iterator[str]:
     word = paint(_WORDS[finding.severity], _STYLES[finding.severity], color=color)
     yield f"{word}[{finding.rule}] {finding.observed}"
-    yield f"  at  {finding.path}"
+    yield f"  at  {short_digests(finding.path)}"
     yield f"  before  {finding.declared}"
     if finding.severity is not Severity.NOTE:
         yield f"  fix  {finding.remedy}"

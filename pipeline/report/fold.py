@@ -1,7 +1,8 @@
-"""Folds long lines to the width of a terminal, what follows indented under what it belongs to."""
+"""Makes text fit a terminal: long lines are folded, what follows indented; digests in paths are cut as engines do."""
 
 from __future__ import annotations
 
+import re
 import textwrap
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
 
 _NARROWEST = 40
 _DEEPER = "  "
+_DIGEST = re.compile(r"sha256:([0-9a-f]{12})[0-9a-f]{52}")
 
 
 def folded(lines: Iterable[str], width: int) -> Iterator[str]:
@@ -19,13 +21,15 @@ def folded(lines: Iterable[str], width: int) -> Iterator[str]:
             yield line
             continue
         indent = line[: len(line) - len(line.lstrip())]
-        yield from textwrap.wrap(
+        rows = textwrap.wrap(
             line,
             max(width, _NARROWEST),
             subsequent_indent=indent + _DEEPER,
             break_long_words=False,
             break_on_hyphens=False,
         )
+        # A word longer than the line, a path as a rule, stays beside what stands before it.
+        yield from [line] if len(rows[0].split()) == 1 else rows
 
 
 def paragraphs(text: str, width: int) -> Iterator[str]:
@@ -39,3 +43,8 @@ def paragraphs(text: str, width: int) -> Iterator[str]:
         yield textwrap.fill(
             " ".join(paragraph.split()), max(width, _NARROWEST), break_long_words=False, break_on_hyphens=False
         )
+
+
+def short_digests(path: str) -> str:
+    """A path whose layers are named by twelve digits of their digest; JSON keeps all of them."""
+    return _DIGEST.sub(r"sha256:\1…", path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.audit.shown import Cell
+from pipeline.report.fold import folded
 from pipeline.report.kernels_text import kernels_text
 
 if TYPE_CHECKING:
@@ -14,14 +15,15 @@ if TYPE_CHECKING:
 
 _LETTERS = {Cell.NATIVE: "C", Cell.JIT: "J", Cell.FAILS: "-", Cell.UNKNOWN: "?", Cell.NOT_SERVED: " "}
 _MOST_IMAGES = 24
+_LEGEND = "C cubin, J compiled from PTX by the driver, - does not load, ? unknown, blank: driver and GPU never meet"
 
 
-def show_text(shown: Shown) -> str:
-    """Lines for a terminal; GPUs that nothing serves are told in one line."""
-    return "\n".join(_lines(shown)) + "\n"
+def show_text(shown: Shown, *, width: int = 0) -> str:
+    """Lines for a terminal of that width or, with 0, for a log; GPUs that nothing serves are told in one line."""
+    return "\n".join(_lines(shown, width)) + "\n"
 
 
-def _lines(shown: Shown) -> Iterator[str]:
+def _lines(shown: Shown, width: int) -> Iterator[str]:
     yield from (f"{count:>6} x {what}" for what, count in shown.archs[:_MOST_IMAGES])
     if len(shown.archs) > _MOST_IMAGES:
         yield f"       … and {len(shown.archs) - _MOST_IMAGES} other kinds of image (--format json has all)"
@@ -36,10 +38,10 @@ def _lines(shown: Shown) -> Iterator[str]:
         yield f"sm_{gpu.row.gpu.number:<4} {cells}  {gpu.floor.driver or gpu.floor.reason}"
     others = [str(gpu.row.gpu) for gpu in shown.gpus if gpu not in served]
     if others:
-        yield f"not served by any driver: {', '.join(others)}"
-    yield "C cubin, J compiled from PTX by the driver, - does not load, ? unknown, blank: driver and GPU never meet"
+        yield from folded([f"not served by any driver: {', '.join(others)}"], width)
+    yield from folded([_LEGEND], width)
     yield ""
-    yield from _blocks(served)
+    yield from folded(_blocks(served), width)
     if shown.kernels:
         yield ""
         yield kernels_text(shown.kernels)

@@ -154,7 +154,8 @@ def _older(shim: _Shim, driver: DriverVersion) -> _Answer:
 def _newer(policy: Policy, aim: Aim, *, listed: bool) -> _Answer:
     """A shim for an older driver: what it is made for, on the boards that it serves."""
     if aim.target.gpu is not None and _MIG.search(aim.target.gpu):
-        return _Answer(Effect.DOUBT, "NVIDIA documents no forward compatibility on MIG instances")
+        seen = "programs have fallen back to the CPU in silence"
+        return _Answer(Effect.DOUBT, f"NVIDIA documents no forward compatibility on MIG instances; {seen}")
     boards = {board.compat if board is not None else None for board in policy.boards_of(aim.target)}
     if boards == {CompatBoards.NO}:
         return _Answer(Effect.FAIL, "this board does not support forward compatibility", _NO_HARDWARE)

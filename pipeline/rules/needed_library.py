@@ -84,10 +84,18 @@ def _gap(subject: Subject, loader: Loader, gap: Gap, *, packages: bool) -> Itera
         path=str(gap.elf.path),
         declared=_DECLARED,
         observed=f"needs {gap.name}{_whereabouts(loader, gap)}{f' (a plugin for {stack})' if stack else ''}",
-        remedy=_REMEDY,
+        remedy=_remedy(loader, gap),
         targets=() if optional else subject.labels_for(gap.elf.path),
         group=gap.name,
     )
+
+
+def _remedy(loader: Loader, gap: Gap) -> str:
+    """What to change, closer where something like it is there."""
+    if loader.tree.named(gap.name):
+        return "set RUNPATH $ORIGIN (or the folder it lies in, from there) on the file that needs it"
+    others = loader.tree.versions(gap.name.partition(".so")[0])
+    return f"link with the {others[0]} that is shipped, or ship {gap.name}" if others else _REMEDY
 
 
 def _whereabouts(loader: Loader, gap: Gap) -> str:
