@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "gpu": {"audit", "rules", "inventory", "formats", "policy", "model", "binary", "machine"},
     "build": {"engine", "matrix", "model", "resources", "unpack"},
     "serve": {"engine", "model", "machine", "unpack"},
-    "evidence": {"model"},
+    "evidence": {"model", "policy"},
     "gate": {"model", "policy", "evidence"},
     "compat": {"model", "gate"},
     "publishers": {"model", "gate", "compat"},
@@ -56,6 +56,8 @@ STAYS_IN: dict[str, set[str]] = {
     "rich": {"report", "commands"},
     "backports": {"formats", "unpack"},
     "lz4": {"formats"},
+    "securesystemslib": {"evidence"},
+    "cryptography": {"evidence"},
     "multi_demangle": {"formats"},
     "isal": {"formats", "inventory"},
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +11,7 @@ from pipeline.errors import CorruptInput
 from pipeline.gate import approve, judge
 from pipeline.model.lane import Proof
 from tests.gate.test_targets import LANE, MODEST, audit, proofs
-from tests.values import POLICY, bundle, record
+from tests.values import TERMS, bundle, record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def asset(lane: Lane, artifact: Artifact, *evidence: Evidence) -> dict[str, Any]:
-    verdict = judge(lane, artifact, evidence, today=date(2026, 1, 1), policy=POLICY)
+    verdict = judge(lane, artifact, evidence, terms=TERMS)
     (row,) = compatibility([approve(verdict)])["assets"]
     assert isinstance(row, dict)
     return row

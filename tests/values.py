@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pipeline.evidence import scope_of
+from pipeline.gate import Terms
 from pipeline.model.arch import ArchKind, TargetArch
 from pipeline.model.artifact import Artifact
-from pipeline.model.evidence import Evidence, Machine
+from pipeline.model.evidence import Evidence, Machine, Origin
 from pipeline.model.finding import Outcome, Status
 from pipeline.model.lane import (
     BundleSpec,
     CompressionMode,
+    EvidenceTerms,
     Flavour,
     Lane,
     Platform,
@@ -25,8 +28,11 @@ from pipeline.model.lane import (
 )
 from pipeline.model.versions import DriverVersion, GlibcVersion, ToolkitVersion
 from pipeline.policy import load_policy
+from pipeline.policy.digest import tables_digest
 
 POLICY = load_policy()
+ORIGIN = Origin(tool="0", policy=tables_digest())
+TERMS = Terms(now=datetime(2026, 1, 2, tzinfo=UTC), policy=POLICY, tables=ORIGIN.policy, wanted=EvidenceTerms())
 CPU = Machine(platform="x86_64", kernel="6.1", glibc="2.36", device="cpu", engine="process")
 A30 = replace(CPU, device="cuda", gpu="A30", uuid="GPU-1", sm=80, driver="535.288.01")
 
@@ -97,5 +103,6 @@ def record(
         started="2026-01-01T00:00:00Z",
         finished="2026-01-01T00:00:01Z",
         document={},
+        origin=ORIGIN,
     )
     return replace(evidence, **changes)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,23 +33,46 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="another directory of evidence, beside the state's own (repeatable)",
     )
     parser.add_argument("--explain", metavar="LANE", help="every required check of this lane, and what became of it")
+    parser.add_argument(
+        "--self-test", action="store_true", help="show the gate known-bad evidence and artifacts; it must refuse each"
+    )
     options.add_format(parser)
     options.add_output(parser)
 
 
 def execute(arguments: argparse.Namespace) -> ExitStatus:
     """Judge the selected lanes and print the verdict."""
+    if arguments.self_test:
+        return _self_test(arguments)
     from pipeline.gate import status_of
-    from pipeline.stages.gate import judge_lanes
+    from pipeline.stages.gate import judge_plan
 
     plan = planned(arguments)
     for directory in arguments.evidence:
         if not directory.is_dir():
             raise UsageError(f"{directory} is not a directory")
     with open_street(arguments) as street:
-        verdicts = judge_lanes(plan.lanes, street, {}, more_evidence=tuple(arguments.evidence))
+        verdicts = judge_plan(plan, street, {}, more_evidence=tuple(arguments.evidence))
     options.emit(arguments, _rendered(arguments, verdicts))
     return status_of(verdicts)
+
+
+def _self_test(arguments: argparse.Namespace) -> ExitStatus:
+    """Status 1 when the gate approved what it must refuse, or refused what it must approve."""
+    from pipeline.gate.self_test import run_self_test
+    from pipeline.policy import load_policy
+    from pipeline.policy.digest import tables_digest
+    from pipeline.report.gate_text import self_test
+
+    with tempfile.TemporaryDirectory(prefix="cubingate-") as folder:
+        cases = run_self_test(Path(folder), load_policy(), tables_digest(), now=datetime.now(UTC))
+    right = all(case.right for case in cases)
+    if arguments.format == "json":
+        content = {"cases": [case.to_json() for case in cases], "verdict": "pass" if right else "fail"}
+        options.emit(arguments, document("gate-self-test", content))
+    else:
+        options.emit(arguments, self_test(cases, color=options.colored(arguments)))
+    return ExitStatus.PASS if right else ExitStatus.REFUSED
 
 
 def gate_document(verdicts: Sequence[LaneVerdict]) -> str:

@@ -44,6 +44,13 @@ def add_state(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_sign(parser: argparse.ArgumentParser) -> None:
+    """``--sign KEY``."""
+    parser.add_argument(
+        "--sign", metavar="KEY", type=Path, help="sign the evidence that is written with this private key (PEM)"
+    )
+
+
 def _folder(text: str) -> Path:
     if not text.strip():  # an unset variable would otherwise make the current folder ours, and `clean` empty it
         raise argparse.ArgumentTypeError("a folder needs a name")

@@ -31,12 +31,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> ExitStatus:
     """Judge every lane again, then publish what is approved to each destination."""
     from pipeline.gate import approve
-    from pipeline.stages.gate import judge_lanes
+    from pipeline.stages.gate import judge_plan
 
     plan = planned(arguments)
     publishers = _selected(plan, arguments.to)
     with open_street(arguments) as street:
-        verdicts = judge_lanes(plan.lanes, street, {})
+        verdicts = judge_plan(plan, street, {})
+    unjudged = [verdict for verdict in verdicts if verdict.trouble is not ExitStatus.PASS]
+    if unjudged:
+        # What was published stays: a damaged record is no reason to take a good bundle away.
+        for verdict in unjudged:
+            _say(f"nothing published: {verdict.lane.id}: {verdict.checks[0].reason}")
+        return ExitStatus.gravest([verdict.trouble for verdict in unjudged])
     approved = [approve(verdict) for verdict in verdicts if verdict.approved]
     return ExitStatus.gravest(
         _publish(publisher, verdicts, approved, dry_run=arguments.dry_run) for publisher in publishers

@@ -19,6 +19,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_matrix(parser)
     options.add_lanes(parser)
     options.add_state(parser)
+    options.add_sign(parser)
     parser.add_argument(
         "--retries",
         type=int,

@@ -26,6 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_lanes(parser)
     parser.add_argument("--device", default="cpu", help="cpu (the default), cuda, cuda:N, or a GPU's UUID")
     options.add_state(parser)
+    options.add_sign(parser)
     options.add_format(parser)
     options.add_output(parser)
 

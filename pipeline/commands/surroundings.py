@@ -12,8 +12,9 @@ from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
+    from pipeline.model.evidence import Origin
     from pipeline.model.lane import Plan
     from pipeline.stages.street import Street
 
@@ -39,15 +40,33 @@ def planned(arguments: argparse.Namespace) -> Plan:
     return plan
 
 
+def _origin(environment: Mapping[str, str]) -> Origin:
+    """The workflow's own words for commit and run, as GitHub sets them for every step."""
+    from pipeline import __version__
+    from pipeline.model.evidence import Origin
+    from pipeline.policy.digest import tables_digest
+
+    run = environment.get("GITHUB_RUN_ID")
+    attempt = environment.get("GITHUB_RUN_ATTEMPT", "1")
+    return Origin(
+        tool=__version__,
+        policy=tables_digest(),
+        commit=environment.get("GITHUB_SHA") or None,
+        run=f"{run}.{attempt}" if run else None,
+    )
+
+
 @contextmanager
 def open_street(arguments: argparse.Namespace) -> Iterator[Street]:
     """The street of this machine; its engine is closed when the block ends."""
     from pipeline.commands.build_settings import settings_for
+    from pipeline.evidence.envelope import signing_key
     from pipeline.machine import installed_gpus
     from pipeline.report.progress import Talk
     from pipeline.stages.street import Engines, Street
 
     environment = options.environment()
+    key = getattr(arguments, "sign", None)
     engines = Engines(environment)
     try:
         yield Street(
@@ -59,6 +78,8 @@ def open_street(arguments: argparse.Namespace) -> Iterator[Street]:
             engines=engines,
             build=settings_for(arguments.matrix, environment),
             gpus=installed_gpus,
+            origin=_origin(environment),
+            signing=signing_key(key) if key is not None else None,
             retries=_PAUSES[: getattr(arguments, "retries", 0)],
         )
     finally:

@@ -1,7 +1,8 @@
 """Evidence and waivers in, verdict out; the only maker of ``Approved``."""
 
-from pipeline.gate.judge import judge, refuse
+from pipeline.gate.judging import judge, refuse
 from pipeline.gate.standing import CheckStanding, Standing, TargetStanding
+from pipeline.gate.terms import Terms
 from pipeline.gate.verdict import Approved, LaneVerdict, approve, status_of
 
 __all__ = [
@@ -10,6 +11,7 @@ __all__ = [
     "LaneVerdict",
     "Standing",
     "TargetStanding",
+    "Terms",
     "approve",
     "judge",
     "refuse",

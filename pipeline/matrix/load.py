@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import NothingExamined, UsageError
 from pipeline.matrix import schema
-from pipeline.matrix.definitions import mapping, read_bundle, read_definitions, read_publishers, sound, text
+from pipeline.matrix.definitions import mapping, read_bundle, read_definitions, read_publishers, read_terms, sound, text
 from pipeline.matrix.ids import lane_ids, repeated
 from pipeline.matrix.lanes import Row, lane_of, mistakes_in
 from pipeline.matrix.mistakes import MatrixMistakes, Mistake, closest, listed
@@ -40,11 +40,12 @@ def load_plan(path: Path, *, only: Sequence[str] = (), policy: Policy | None = N
     if not isinstance(root, MapNode):
         raise MatrixMistakes(mistakes)
     lanes = _lanes(root, path.parent, policy or load_policy(), mistakes)
+    terms = read_terms(root, path.parent, mistakes)
     if mistakes:
         raise MatrixMistakes(mistakes)
     if not lanes:
         raise NothingExamined(f"{path}: the matrix has no lane", remedy="add an axis or an include")
-    return Plan(path, _selected(lanes, only, path), read_publishers(root, path.parent))
+    return Plan(path, _selected(lanes, only, path), read_publishers(root, path.parent), terms)
 
 
 def _lanes(root: MapNode, folder: Path, policy: Policy, mistakes: list[Mistake]) -> list[Lane]:

@@ -12,6 +12,7 @@ from pipeline.matrix.sections import (
     BUNDLE,
     CHECK,
     DRIVER,
+    EVIDENCE,
     GLIBC,
     GLIBCXX,
     LIBRARY,
@@ -133,6 +134,7 @@ MATRIX_FILE = Record(
             required=True,
         ),
         Key("waivers", Items(WAIVER), "Named exceptions with an end."),
+        Key("evidence", EVIDENCE, "Which evidence counts."),
         Key("publishers", Named("publishers", PUBLISHER), "Where approved bundles go."),
     ),
 )

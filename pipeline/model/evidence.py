@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from pipeline.model.finding import Outcome
 
 
+CHECK_KINDS = frozenset({"build", "audit", "diff", "rehearse", "jit", "load", "smoke"})
+"""What stands before the first ``@`` of a check."""
+
+
 def hashed(uuid: str) -> str:
     """A UUID as shared reports show it: the same card is recognized, nobody is told which it is."""
     return hashlib.sha256(uuid.encode()).hexdigest()
@@ -51,12 +55,31 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """By what and for what a record was made.
+
+    ``tool`` is this program's version, ``policy`` the digest of its tables; ``commit`` and ``run`` are those of the
+    workflow, ``None`` outside of one.
+    """
+
+    tool: str
+    policy: str
+    commit: str | None = None
+    run: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Every field by name."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """What one check concluded about one bundle.
 
     ``subject`` is the bundle's SHA-256; ``scope`` the digest of the promise that was checked (targets, floors, how
     to serve), so that evidence for yesterday's promise never approves today's. ``started`` and ``finished`` are UTC,
-    ISO 8601. ``document`` is the check's own JSON document.
+    ISO 8601. ``document`` is the check's own JSON document. ``signed_by`` are the trusted keys that signed
+    it; without one it is unauthenticated: anybody may have written it.
     """
 
     subject: str
@@ -68,3 +91,5 @@ class Evidence:
     started: str
     finished: str
     document: dict[str, Any]
+    origin: Origin
+    signed_by: tuple[str, ...] = ()

@@ -22,6 +22,7 @@ __all__ = [
     "BundleSpec",
     "CompressionMode",
     "Debootstrap",
+    "EvidenceTerms",
     "Flavour",
     "GitSource",
     "Lane",
@@ -289,9 +290,20 @@ class Publisher:
 
 
 @dataclass(frozen=True, slots=True)
+class EvidenceTerms:
+    """Which evidence counts: ``signed`` by one of ``keys`` (public, PEM), at most so many days old, of this commit."""
+
+    signed: bool = False
+    keys: tuple[Path, ...] = ()
+    max_age_days: int | None = None
+    same_commit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """The lanes of one matrix.yaml in matrix order, and where approved bundles go."""
+    """The lanes of one matrix.yaml in matrix order, where approved bundles go, and which evidence approves."""
 
     matrix_file: Path
     lanes: tuple[Lane, ...]
     publishers: tuple[Publisher, ...]
+    terms: EvidenceTerms = field(default_factory=EvidenceTerms)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pipeline.gate import TargetStanding
+    from pipeline.gate.self_test import Case
     from pipeline.model.evidence import Evidence
 
 _STYLES = {
@@ -45,6 +46,17 @@ def explanation(verdict: LaneVerdict, *, color: bool) -> str:
         lines.append(f"  {standing} {check.check}{_because(check.reason)}{_where(check.evidence)}")
     lines += [line for target in verdict.targets for line in _target(target, color=color)]
     return "\n".join(lines)
+
+
+def self_test(cases: Sequence[Case], *, color: bool) -> str:
+    """One line for each case, the wrong ones marked, then the count."""
+    lines = []
+    for case in cases:
+        word = "approved" if case.approved else "refused"
+        marked = paint(f"{word:8}", "green" if case.right else "red", color=color)
+        lines.append(f"{'  ' if case.right else '! '}{marked}  {case.name}{_because(case.reason)}")
+    wrong = sum(not case.right for case in cases)
+    return "\n".join([*lines, "", f"{len(cases)} cases, {wrong or 'none'} judged wrongly"])
 
 
 def _target(target: TargetStanding, *, color: bool) -> list[str]:

@@ -80,5 +80,7 @@ def _record(lane: Lane, artifact: Artifact, started: str, street: Street) -> Non
             started=started,
             finished=street.now(),
             document={"file": artifact.path.name, "size": artifact.size, "recipe_digest": artifact.recipe_digest},
+            origin=street.origin,
         ),
+        street.signing,
     )

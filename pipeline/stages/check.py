@@ -96,7 +96,9 @@ def record(lane: Lane, artifact: Artifact, check: str, seen: Observation, *, sta
             started=started,
             finished=street.now(),
             document=seen.document,
+            origin=street.origin,
         ),
+        street.signing,
     )
 
 

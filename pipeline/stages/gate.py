@@ -2,36 +2,64 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline import evidence as records
 from pipeline.errors import CorruptInput, InfrastructureError
-from pipeline.gate import LaneVerdict, judge, refuse
+from pipeline.evidence.envelope import keyring
+from pipeline.gate import LaneVerdict, Terms, judge, refuse
 from pipeline.policy import load_policy
+from pipeline.policy.digest import tables_digest
 from pipeline.stages.build import bundle_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from pipeline.model.lane import Lane
-    from pipeline.policy import Policy
+    from pipeline.evidence.envelope import Keyring
+    from pipeline.model.evidence import Evidence
+    from pipeline.model.lane import Lane, Plan
     from pipeline.stages.street import Street
 
 
-def judge_lanes(
-    lanes: Sequence[Lane], street: Street, problems: Mapping[str, str], *, more_evidence: Sequence[Path] = ()
+def judge_plan(
+    plan: Plan, street: Street, problems: Mapping[str, str], *, more_evidence: Sequence[Path] = ()
 ) -> tuple[LaneVerdict, ...]:
-    """Judge each lane on the bundle in the state directory; ``problems`` say why a lane has none."""
-    policy = load_policy()
-    return tuple(_judge_lane(lane, street, policy, problems.get(lane.id, "not built"), more_evidence) for lane in lanes)
+    """Judge each lane on the bundle in the state directory; ``problems`` say why a lane has none.
+
+    ``UsageError`` when a key of the plan's terms cannot be read.
+    """
+    terms = Terms(
+        now=street.clock(),
+        policy=load_policy(),
+        tables=tables_digest(),
+        wanted=plan.terms,
+        commit=street.origin.commit,
+    )
+    court = Court(street, terms, keyring(plan.terms.keys) if plan.terms.keys else None, tuple(more_evidence))
+    return tuple(_judge_lane(lane, court, problems.get(lane.id, "not built")) for lane in plan.lanes)
 
 
-def _judge_lane(lane: Lane, street: Street, policy: Policy, problem: str, more_evidence: Sequence[Path]) -> LaneVerdict:
-    now, directories = street.clock(), [street.evidence, *more_evidence]
+@dataclass(frozen=True, slots=True)
+class Court:
+    """What all lanes of a plan are judged with: where evidence lies, on which terms it counts, whose signature does."""
+
+    street: Street
+    terms: Terms
+    keys: Keyring | None
+    more_evidence: tuple[Path, ...]
+
+    def evidence(self, sha256: str) -> tuple[Evidence, ...]:
+        """What is on record about a bundle; ``CorruptInput`` or ``InfrastructureError`` when it cannot be read."""
+        directories = [self.street.evidence, *self.more_evidence]
+        return records.read(directories, sha256, now=self.terms.now, keyring=self.keys)
+
+
+def _judge_lane(lane: Lane, court: Court, problem: str) -> LaneVerdict:
     try:
-        artifact = bundle_of(lane, street, more_evidence=more_evidence)
-        evidence = records.read(directories, artifact.sha256, now=now) if artifact else ()
+        artifact = bundle_of(lane, court.street, more_evidence=court.more_evidence)
+        evidence = court.evidence(artifact.sha256) if artifact else ()
     except (CorruptInput, InfrastructureError) as error:
-        return refuse(lane, error, policy)  # the other lanes have theirs
-    return judge(lane, artifact, evidence, today=now.date(), policy=policy, why_no_artifact=problem)
+        return refuse(lane, error, court.terms.policy)  # the other lanes have theirs
+    return judge(lane, artifact, evidence, terms=court.terms, why_no_artifact=problem)

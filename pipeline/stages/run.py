@@ -11,7 +11,7 @@ from pipeline.stages.audit import audit_lane
 from pipeline.stages.build import build_bundle, bundle_of
 from pipeline.stages.check import Check, ensure_evidence
 from pipeline.stages.diff import diff_lane
-from pipeline.stages.gate import judge_lanes
+from pipeline.stages.gate import judge_plan
 from pipeline.stages.load import load_lane
 from pipeline.stages.smoke import smoke_lane
 
@@ -56,7 +56,7 @@ def run_plan(plan: Plan, street: Street, *, chosen: Sequence[str]) -> PlanRun:
     """Run every lane of ``plan``; those named in ``chosen`` are built even when they are on demand."""
     runs = tuple(_run_lane(lane, street, wanted=not lane.on_demand or lane.id in chosen) for lane in plan.lanes)
     problems = {run.lane.id: run.problem for run in runs if run.problem}
-    return PlanRun(runs, judge_lanes(plan.lanes, street, problems))
+    return PlanRun(runs, judge_plan(plan, street, problems))
 
 
 def _run_lane(lane: Lane, street: Street, *, wanted: bool) -> LaneRun:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from pipeline.build.settings import BuildSettings
     from pipeline.engine.docker import DockerEngine
     from pipeline.engine.process import ProcessEngine
+    from pipeline.evidence.envelope import SigningKey
     from pipeline.machine import InstalledGpu
+    from pipeline.model.evidence import Origin
     from pipeline.report.progress import Talk
 
 
@@ -60,8 +62,9 @@ class Engines:
 class Street:
     """Everything a stage may use besides the lane.
 
-    ``evidence`` is where records are written and first read; ``retries`` are the seconds to ``pause`` before each
-    further look where the machine failed a check.
+    ``evidence`` is where records are written and first read, ``origin`` what they say they come from, ``signing``
+    the key that signs them; ``retries`` are the seconds to ``pause`` before each further look where the machine failed a
+    check.
     """
 
     state: Path
@@ -72,6 +75,8 @@ class Street:
     engines: Engines
     build: BuildSettings
     gpus: Callable[[], tuple[InstalledGpu, ...]]
+    origin: Origin
+    signing: SigningKey | None = None
     retries: tuple[float, ...] = ()
     pause: Callable[[float], None] = time.sleep
 

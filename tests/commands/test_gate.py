@@ -51,7 +51,7 @@ def test_a_damaged_record_refuses_its_own_lane_only(tmp_path: Path) -> None:
     rows = {row["id"]: row for row in json.loads(done.stdout)["lanes"]}
     assert rows["one"]["verdict"] == "approved"
     assert rows["two"]["verdict"] == "refused"
-    assert "not judged: evidence is not JSON" in rows["two"]["reasons"]["audit"]
+    assert "not judged: evidence was edited" in rows["two"]["reasons"]["audit"]
     assert street.cubingate("run").returncode == 5
 
 

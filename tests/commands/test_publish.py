@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tests.e2e.street import Street, write_matrix
+from tests.evidence.spoil import rewritten
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,10 +30,20 @@ def test_an_audit_on_record_without_its_document_is_corrupt_and_nothing_is_publi
     street = write_matrix(tmp_path, [{"id": "one"}])
     assert street.cubingate("run").returncode == 0
     (record,) = (tmp_path / ".cubingate" / "evidence").glob("*/audit/*.json")
-    text = record.read_text()
-    start, end = text.index('"document": {'), text.rindex("}")
-    record.write_text(text[:start] + '"document": {"targets": [{"sm": "80"}]}' + text[end:])
+    document = {"targets": [{"sm": "80"}]}
+    rewritten(record, lambda content: content["predicate"].update(document=document))
     done = street.cubingate("publish")
     assert done.returncode == 5, done.stderr
     assert "its audit on record is incomplete" in done.stderr
+    assert street.published() == []
+
+
+def test_a_record_that_was_edited_is_corrupt_and_nothing_is_published(tmp_path: Path) -> None:
+    street = write_matrix(tmp_path, [{"id": "one"}])
+    assert street.cubingate("run").returncode == 0
+    (record,) = (tmp_path / ".cubingate" / "evidence").glob("*/audit/*.json")
+    record.write_text(record.read_text().replace('"pass"', '"fail"'))
+    done = street.cubingate("publish")
+    assert done.returncode == 5, done.stderr
+    assert "one: not judged: evidence was edited" in done.stderr
     assert street.published() == []

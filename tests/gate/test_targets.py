@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +11,7 @@ from pipeline.gate import LaneVerdict, Standing, TargetStanding, judge
 from pipeline.model.finding import Status
 from pipeline.model.lane import Proof, Target, Waiver
 from pipeline.model.versions import DriverVersion
-from tests.values import A30, CPU, POLICY, bundle, cuda_lane, record
+from tests.values import A30, CPU, TERMS, bundle, cuda_lane, record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from pipeline.model.evidence import Evidence, Machine
     from pipeline.model.lane import Lane
 
-TODAY = date(2026, 1, 2)
 LABEL = "80@535.288.01"
 PROMISED = Target(80, DriverVersion("535.288.01"), gpu="A30")
 BOTH = ("audit", f"load@{LABEL}", f"smoke@{LABEL}")
@@ -42,7 +40,7 @@ def proofs(lane: Lane, artifact: Artifact, machine: Machine = A30, **changes: An
 
 
 def judged(lane: Lane, artifact: Artifact, *evidence: Evidence) -> tuple[LaneVerdict, TargetStanding]:
-    verdict = judge(lane, artifact, evidence, today=TODAY, policy=POLICY)
+    verdict = judge(lane, artifact, evidence, terms=TERMS)
     return verdict, verdict.targets[0]
 
 
@@ -163,5 +161,5 @@ def test_a_waived_proof_is_waived_and_not_inferred(tmp_path: Path) -> None:
 
 
 def test_without_a_bundle_every_target_is_missing() -> None:
-    verdict = judge(LANE, None, [], today=TODAY, policy=POLICY)
+    verdict = judge(LANE, None, [], terms=TERMS)
     assert [target.standing for target in verdict.targets] == [Standing.MISSING]

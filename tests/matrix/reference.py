@@ -23,6 +23,7 @@ PARTS: tuple[tuple[str, Record], ...] = (
     ("`targets.NAME`", sections.TARGET_DEFINITION),
     ("Lane settings: `defaults`, `flavours.FLAVOUR`, axes, `include`, `exclude`", SETTINGS),
     ("`waivers[]`", sections.WAIVER),
+    ("`evidence`", sections.EVIDENCE),
     ("`publishers.NAME`", sections.PUBLISHER),
 )
 

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 from dataclasses import replace
-from datetime import date
 from typing import TYPE_CHECKING
 
 import pytest
@@ -15,7 +14,7 @@ import pytest
 from pipeline.errors import InfrastructureError, UsageError
 from pipeline.gate import Approved, approve, judge
 from pipeline.publishers.directory import publish
-from tests.values import POLICY, bundle, cpu_lane, record
+from tests.values import TERMS, bundle, cpu_lane, record
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,7 +24,7 @@ def approved(tmp_path: Path, name: str, content: bytes = b"bytes") -> Approved:
     lane = cpu_lane(id=name)
     artifact = bundle(tmp_path, lane, content)
     evidence = [record(lane, artifact, "audit"), record(lane, artifact, "smoke@cpu")]
-    return approve(judge(lane, artifact, evidence, today=date(2026, 1, 1), policy=POLICY))
+    return approve(judge(lane, artifact, evidence, terms=TERMS))
 
 
 def test_exactly_the_approved_bundles_are_there_and_sha256sum_agrees(tmp_path: Path) -> None:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING
 
 from pipeline.gate import judge
 from pipeline.report.gate_text import explanation, summary
-from tests.values import POLICY, bundle, cpu_lane, cuda_lane, record
+from tests.values import TERMS, bundle, cpu_lane, cuda_lane, record
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-TODAY = date(2026, 1, 2)
 
 
 def test_the_summary_has_one_line_per_lane_and_counts(tmp_path: Path) -> None:
     cpu, cuda = cpu_lane(), cuda_lane()
     artifact = bundle(tmp_path, cpu)
-    good = judge(
-        cpu, artifact, [record(cpu, artifact, "audit"), record(cpu, artifact, "smoke@cpu")], today=TODAY, policy=POLICY
-    )
-    bad = judge(cuda, None, [], today=TODAY, policy=POLICY, why_no_artifact="not built: on demand")
+    good = judge(cpu, artifact, [record(cpu, artifact, "audit"), record(cpu, artifact, "smoke@cpu")], terms=TERMS)
+    bad = judge(cuda, None, [], terms=TERMS, why_no_artifact="not built: on demand")
     assert summary([good, bad], color=False).splitlines() == [
         "lane           verdict  why",
         "cpu            PASS     audit inferred, smoke@cpu proven",
@@ -34,13 +29,13 @@ def test_the_summary_has_one_line_per_lane_and_counts(tmp_path: Path) -> None:
 def test_the_explanation_names_each_check_and_where_it_was_seen(tmp_path: Path) -> None:
     lane = cuda_lane()
     artifact = bundle(tmp_path, lane)
-    verdict = judge(lane, artifact, [record(lane, artifact, "audit")], today=TODAY, policy=POLICY)
+    verdict = judge(lane, artifact, [record(lane, artifact, "audit")], terms=TERMS)
     text = explanation(verdict, color=False)
     assert "inferred  audit  [CPU, process]" in text
     assert "missing   smoke@80@535.288.01: no evidence" in text
 
 
 def test_color_is_only_added_where_it_is_wanted(tmp_path: Path) -> None:
-    verdict = judge(cpu_lane(), None, [], today=TODAY, policy=POLICY)
+    verdict = judge(cpu_lane(), None, [], terms=TERMS)
     assert "\x1b[" not in summary([verdict], color=False)
     assert "\x1b[31mREFUSED\x1b[0m" in summary([verdict], color=True)

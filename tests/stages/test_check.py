@@ -18,7 +18,7 @@ from pipeline.report.progress import Talk
 from pipeline.resources import find_resources
 from pipeline.stages.check import Observation, ensure_evidence
 from pipeline.stages.street import Engines, Street
-from tests.values import CPU, bundle, cpu_lane
+from tests.values import CPU, ORIGIN, bundle, cpu_lane
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,6 +39,7 @@ def street(tmp_path: Path) -> Street:
         engines=Engines({}),
         build=BuildSettings(find_resources(beside=tmp_path), Network(), 0),
         gpus=lambda: (),
+        origin=ORIGIN,
     )
 
 

@@ -7,6 +7,7 @@ failure on record of a check that nothing requires: the bytes were seen to fail 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.evidence import scope_of
@@ -17,10 +18,10 @@ from pipeline.model.finding import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from datetime import date
 
     from pipeline.errors import CubingateError
     from pipeline.gate.standing import TargetStanding
+    from pipeline.gate.terms import Terms
     from pipeline.model.artifact import Artifact
     from pipeline.model.evidence import Evidence
     from pipeline.model.lane import Lane, Waiver
@@ -32,18 +33,18 @@ def judge(
     artifact: Artifact | None,
     evidence: Sequence[Evidence],
     *,
-    today: date,
-    policy: Policy,
+    terms: Terms,
     why_no_artifact: str = "not built",
 ) -> LaneVerdict:
     """Judge one lane. ``evidence`` is what is on record about the artifact, oldest first."""
     if artifact is None:
         checks = tuple(CheckStanding(check, Standing.MISSING, why_no_artifact) for check in lane.required)
-        return LaneVerdict(lane, None, checks, _targets(lane, checks, (), policy))
+        return LaneVerdict(lane, None, checks, _targets(lane, checks, (), terms.policy))
     about = [record for record in evidence if record.subject == artifact.sha256]
-    stood = {check: _stand(lane, check, about, today, policy) for check in (*lane.required, *_other_checks(lane))}
+    stood = {check: _stand(lane, check, about, terms) for check in (*lane.required, *_other_checks(lane))}
     checks = tuple(stand for check, stand in stood.items() if check in lane.required or _was_seen_to_fail(stand))
-    return LaneVerdict(lane, artifact, checks, _targets(lane, tuple(stood.values()), about, policy))
+    counting = [record for record in about if terms.objection(record) is None]
+    return LaneVerdict(lane, artifact, checks, _targets(lane, tuple(stood.values()), counting, terms.policy))
 
 
 def refuse(lane: Lane, error: CubingateError, policy: Policy) -> LaneVerdict:
@@ -71,13 +72,15 @@ def _targets(
     return tuple(stand_target(target, lane, by_id, about, policy) for target in lane.targets)
 
 
-def _stand(lane: Lane, check: str, about: Sequence[Evidence], today: date, policy: Policy) -> CheckStanding:
-    standing = _stand_on_evidence(lane, check, about, policy)
-    if not standing.standing.approves:
-        for waiver in lane.waivers:
-            if waiver.check == check and waiver.expires >= today.isoformat():
-                return CheckStanding(check, Standing.WAIVED, _waived(waiver, standing), standing.evidence)
-    return standing
+def _stand(lane: Lane, check: str, about: Sequence[Evidence], terms: Terms) -> CheckStanding:
+    standing = _stand_on_evidence(lane, check, about, terms)
+    waivers = [waiver for waiver in lane.waivers if waiver.check == check]
+    if standing.standing.approves or not waivers:
+        return standing
+    last = max(waivers, key=lambda waiver: waiver.expires)
+    if last.expires < terms.now.date().isoformat():
+        return replace(standing, reason=f"{standing.reason} (the waiver of {last.owner} expired on {last.expires})")
+    return CheckStanding(check, Standing.WAIVED, _waived(last, standing), standing.evidence)
 
 
 def _waived(waiver: Waiver, standing: CheckStanding) -> str:
@@ -85,22 +88,32 @@ def _waived(waiver: Waiver, standing: CheckStanding) -> str:
     return f"waived until {waiver.expires} by {waiver.owner}: {waiver.reason} (else {instead})"
 
 
-def _stand_on_evidence(lane: Lane, check: str, about: Sequence[Evidence], policy: Policy) -> CheckStanding:
-    of_check = [record for record in about if record.check == check]
-    if not of_check:
-        return CheckStanding(check, Standing.MISSING, "no evidence")
-    fitting = [record for record in of_check if record.scope == scope_of(lane, check)]
-    if not fitting:
-        return CheckStanding(check, Standing.MISSING, "evidence is for another promise: matrix.yaml changed since")
-    newest = fitting[-1]
+def _stand_on_evidence(lane: Lane, check: str, about: Sequence[Evidence], terms: Terms) -> CheckStanding:
+    counting, why_none = _counting(lane, check, about, terms)
+    if not counting:
+        return CheckStanding(check, Standing.MISSING, why_none)
+    newest = counting[-1]
     if newest.outcome.status is Status.SKIPPED:
         return CheckStanding(check, Standing.MISSING, f"skipped: {newest.outcome.reason}", newest)
     if newest.outcome.status is not Status.PASS:
         return CheckStanding(check, Standing.FAILED, newest.outcome.reason or newest.outcome.status.value, newest)
-    misplaced = _seen_elsewhere(lane, check, newest, policy)
+    misplaced = _seen_elsewhere(lane, check, newest, terms.policy)
     if misplaced:
         return CheckStanding(check, Standing.MISSING, misplaced, newest)
     return CheckStanding(check, Standing.INFERRED if check in {"audit", "diff"} else Standing.PROVEN, "", newest)
+
+
+def _counting(lane: Lane, check: str, about: Sequence[Evidence], terms: Terms) -> tuple[list[Evidence], str]:
+    """The records of a check that count, and why there is none."""
+    of_check = [record for record in about if record.check == check]
+    if not of_check:
+        return [], "no evidence"
+    scope = scope_of(lane, check)
+    fitting = [record for record in of_check if record.scope == scope]
+    if not fitting:
+        return [], "evidence is for another promise: matrix.yaml changed since"
+    counting = [record for record in fitting if terms.objection(record) is None]
+    return counting, f"evidence does not count: {terms.objection(fitting[-1])}"
 
 
 def _seen_elsewhere(lane: Lane, check: str, record: Evidence, policy: Policy) -> str | None:

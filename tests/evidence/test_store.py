@@ -15,6 +15,7 @@ from pipeline.evidence import append, read, scope_of
 from pipeline.model.finding import Status
 from pipeline.model.lane import PrebuiltFile, ToolkitOrigin
 from pipeline.model.versions import GlibcVersion
+from tests.evidence.spoil import rewritten
 from tests.values import bundle, cpu_lane, cuda_lane, record
 
 if TYPE_CHECKING:
@@ -49,16 +50,84 @@ def test_a_truncated_record_is_corrupt(tmp_path: Path) -> None:
             read([tmp_path], artifact.sha256, now=NOW)
 
 
-@pytest.mark.parametrize("field", ["subject", "check", "scope", "outcome", "machine", "document"])
+@pytest.mark.parametrize("field", ["_type", "subject", "predicateType", "predicate"])
+def test_a_record_without_a_part_is_corrupt(tmp_path: Path, field: str) -> None:
+    lane = cpu_lane()
+    artifact = bundle(tmp_path, lane)
+    rewritten(append(tmp_path, record(lane, artifact, "audit")), lambda content: content.pop(field))
+    with pytest.raises(CorruptInput, match="incomplete"):
+        read([tmp_path], artifact.sha256, now=NOW)
+
+
+@pytest.mark.parametrize("field", ["check", "scope", "outcome", "machine", "finished", "origin", "document"])
 def test_a_record_without_a_field_is_corrupt(tmp_path: Path, field: str) -> None:
     lane = cpu_lane()
     artifact = bundle(tmp_path, lane)
-    path = append(tmp_path, record(lane, artifact, "audit"))
-    content = json.loads(path.read_text())
-    del content[field]
-    path.write_text(json.dumps(content))
+    rewritten(append(tmp_path, record(lane, artifact, "audit")), lambda content: content["predicate"].pop(field))
     with pytest.raises(CorruptInput, match="incomplete"):
         read([tmp_path], artifact.sha256, now=NOW)
+
+
+def test_an_edited_record_is_corrupt_and_named_so(tmp_path: Path) -> None:
+    lane = cpu_lane()
+    artifact = bundle(tmp_path, lane)
+    path = append(tmp_path, record(lane, artifact, "audit", status=Status.FAIL))
+    path.write_text(path.read_text().replace('"fail"', '"pass"'))
+    with pytest.raises(CorruptInput, match="was edited"):
+        read([tmp_path], artifact.sha256, now=NOW)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"check": "wishes"},
+        {"check": "smoke@cpu"},
+    ],
+    ids=["a check nobody knows", "another check than its folder's"],
+)
+def test_a_record_of_another_check_is_corrupt(tmp_path: Path, change: dict[str, str]) -> None:
+    lane = cpu_lane()
+    artifact = bundle(tmp_path, lane)
+    rewritten(append(tmp_path, record(lane, artifact, "audit")), lambda content: content["predicate"].update(change))
+    with pytest.raises(CorruptInput, match=r"no check|not about"):
+        read([tmp_path], artifact.sha256, now=NOW)
+
+
+def test_a_record_of_a_newer_version_is_corrupt(tmp_path: Path) -> None:
+    lane = cpu_lane()
+    artifact = bundle(tmp_path, lane)
+    newer = {"predicateType": "urn:cubingate:evidence:v99"}
+    rewritten(append(tmp_path, record(lane, artifact, "audit")), lambda content: content.update(newer))
+    with pytest.raises(CorruptInput, match="not evidence of this version"):
+        read([tmp_path], artifact.sha256, now=NOW)
+
+
+def test_of_two_records_at_one_instant_the_failure_counts(tmp_path: Path) -> None:
+    lane = cpu_lane()
+    artifact = bundle(tmp_path, lane)
+    append(tmp_path / "one", record(lane, artifact, "audit", status=Status.FAIL))
+    append(tmp_path / "two", record(lane, artifact, "audit"))
+    for order in (["one", "two"], ["two", "one"]):
+        newest = read([tmp_path / name for name in order], artifact.sha256, now=NOW)[-1]
+        assert newest.outcome.status is Status.FAIL
+
+
+def test_a_record_too_large_to_be_one_is_corrupt(tmp_path: Path) -> None:
+    lane = cpu_lane()
+    artifact = bundle(tmp_path, lane)
+    path = append(tmp_path, record(lane, artifact, "audit"))
+    with path.open("r+b") as file:
+        file.truncate(65 << 20)
+    with pytest.raises(CorruptInput, match="more than 64 MiB"):
+        read([tmp_path], artifact.sha256, now=NOW)
+
+
+def test_what_is_written_is_an_in_toto_statement(tmp_path: Path) -> None:
+    lane = cpu_lane()
+    artifact = bundle(tmp_path, lane)
+    content = json.loads(append(tmp_path, record(lane, artifact, "audit")).read_text())
+    assert content["_type"] == "https://in-toto.io/Statement/v1"
+    assert content["subject"] == [{"name": lane.id, "digest": {"sha256": artifact.sha256}}]
 
 
 def test_a_record_copied_under_another_digest_is_corrupt(tmp_path: Path) -> None:
@@ -106,8 +175,8 @@ def test_a_record_from_the_future_is_infrastructure_and_never_the_newest(tmp_pat
 def test_a_record_without_a_time_is_corrupt(tmp_path: Path, finished: object) -> None:
     lane = cpu_lane()
     artifact = bundle(tmp_path, lane)
-    path = append(tmp_path, record(lane, artifact, "audit"))
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"finished": finished}))
+    change = {"finished": finished}
+    rewritten(append(tmp_path, record(lane, artifact, "audit")), lambda content: content["predicate"].update(change))
     with pytest.raises(CorruptInput, match="incomplete"):
         read([tmp_path], artifact.sha256, now=NOW)
 
@@ -115,8 +184,11 @@ def test_a_record_without_a_time_is_corrupt(tmp_path: Path, finished: object) ->
 def test_a_count_beyond_all_numbers_is_corrupt(tmp_path: Path) -> None:
     lane = cpu_lane()
     artifact = bundle(tmp_path, lane)
-    path = append(tmp_path, record(lane, artifact, "audit"))
-    path.write_text(path.read_text().replace('"examined": 1', '"examined": 1e400'))
+    beyond = {"examined": 1e400}
+    rewritten(
+        append(tmp_path, record(lane, artifact, "audit")),
+        lambda content: content["predicate"]["outcome"].update(beyond),
+    )
     with pytest.raises(CorruptInput, match="incomplete"):
         read([tmp_path], artifact.sha256, now=NOW)
 

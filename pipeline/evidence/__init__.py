@@ -1,0 +1,7 @@
+"""Evidence on disk: in-toto statements, one file per record under the digest it is about, appended, never changed."""
+
+from pipeline.evidence.scope import scope_of
+from pipeline.evidence.statement import instant, iso
+from pipeline.evidence.store import append, read
+
+__all__ = ["append", "instant", "iso", "read", "scope_of"]

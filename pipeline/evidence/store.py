@@ -1,0 +1,141 @@
+"""Records in folders. Layout: ``DIR/<sha256 of the bundle>/<check>/<finished>-<digest of the file>.json``.
+
+Reading checks that each record is about the digest it lies under, complete, and byte for byte what was written; one
+that is not is ``CorruptInput``, never ignored. A folder that cannot be read is no absence of evidence: what it holds may
+be the newest failure.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from pipeline.errors import CorruptInput, InfrastructureError
+from pipeline.evidence import envelope
+from pipeline.evidence.statement import evidence_of, instant, iso, statement
+from pipeline.model.finding import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+    from pathlib import Path
+
+    from pipeline.evidence.envelope import Keyring, SigningKey
+    from pipeline.model.evidence import Evidence
+
+_CLOCK_SKEW = timedelta(minutes=5)  # between two machines that both keep time
+_LARGEST = 64 << 20  # bytes of one record: a load of tens of thousands of containers has some ten million
+_MARK = 16  # digits of the file's digest in its name
+
+
+def append(directory: Path, evidence: Evidence, key: SigningKey | None = None) -> Path:
+    """Write one record, signed where there is a key, and return its path; ``InfrastructureError`` if the disk refuses.
+
+    A record is newer than those that are there, whatever the clock did since: its time is moved behind theirs.
+    ``CorruptInput`` when one of those is damaged.
+    """
+    evidence = _after(_records([directory], evidence.subject, None), evidence)
+    folder = directory / evidence.subject / evidence.check
+    content = json.dumps(statement(evidence), indent=1).encode()
+    content = content if key is None else envelope.signed(content, key)
+    path = folder / f"{evidence.finished.replace(':', '')}-{_mark(content)}.json"
+    part = path.with_suffix(f".{os.getpid()}.part")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(content)
+        part.replace(path)
+    except OSError as error:
+        raise InfrastructureError(f"cannot record evidence in {folder}: {error.strerror}") from error
+    return path
+
+
+def read(
+    directories: Iterable[Path], subject: str, *, now: datetime, keyring: Keyring | None = None
+) -> tuple[Evidence, ...]:
+    """All records about ``subject``, oldest first; of several at one instant those that did not pass come last.
+
+    ``keyring`` tells who signed what. ``CorruptInput`` when a record is damaged, edited, misplaced or carries a
+    signature that does not fit; ``InfrastructureError`` when one cannot be read or was finished after ``now``: of
+    records by clocks that disagree nobody can say which is the newest.
+    """
+    records = _records(directories, subject, keyring)
+    if records and instant(records[-1].finished) > now + _CLOCK_SKEW:
+        newest = records[-1]
+        raise InfrastructureError(
+            f"evidence of {newest.check} for {newest.subject[:12]} was finished at {newest.finished}, in the future",
+            remedy="set the clock, or remove the record",
+        )
+    return records
+
+
+def _mark(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:_MARK]
+
+
+def _after(earlier: tuple[Evidence, ...], evidence: Evidence) -> Evidence:
+    same = [instant(record.finished) for record in earlier if record.check == evidence.check]
+    if not same or max(same) < instant(evidence.finished):
+        return evidence
+    return replace(evidence, finished=iso(max(same) + timedelta(microseconds=1)))
+
+
+def _records(directories: Iterable[Path], subject: str, keyring: Keyring | None) -> tuple[Evidence, ...]:
+    records = [_load(path, subject, keyring) for directory in directories for path in _files(directory / subject)]
+    return tuple(sorted(records, key=_age))
+
+
+def _age(record: Evidence) -> tuple[datetime, bool]:
+    return instant(record.finished), record.outcome.status is not Status.PASS
+
+
+def _files(subject: Path) -> Iterator[Path]:
+    """Every record below ``subject``. Not with ``glob``, which passes over what it cannot read."""
+    try:
+        for check in sorted(subject.iterdir()) if _is_there(subject) else ():
+            yield from (path for path in sorted(check.iterdir()) if path.suffix == ".json")
+    except OSError as error:
+        raise InfrastructureError(
+            f"cannot read evidence in {subject}: {error.strerror}", remedy="make it readable, or remove it"
+        ) from error
+
+
+def _is_there(path: Path) -> bool:
+    """Whether anything is called that; ``OSError`` when nobody can know."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _load(path: Path, subject: str, keyring: Keyring | None) -> Evidence:
+    remedy = f"remove the file, or run the check again: {path}"
+    content = _content(path, remedy)
+    try:
+        written = json.loads(content)
+        payload, signed_by = envelope.opened(written, keyring)
+        evidence = evidence_of(payload, signed_by)
+    except envelope.WrongSignature as error:
+        raise CorruptInput(f"evidence carries a signature that does not fit: {error}", remedy=remedy) from error
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise CorruptInput(f"evidence is damaged or incomplete: {error}", remedy=remedy) from error
+    if evidence.subject != subject or evidence.check != path.parent.name:
+        raise CorruptInput("evidence lies under a digest or check that it is not about", remedy=remedy)
+    return evidence
+
+
+def _content(path: Path, remedy: str) -> bytes:
+    """The bytes of a record, which its name must fit."""
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise CorruptInput(f"evidence of more than {_LARGEST >> 20} MiB", remedy=remedy)
+        content = path.read_bytes()
+    except OSError as error:
+        raise InfrastructureError(f"cannot read evidence: {error.strerror}", remedy=remedy) from error
+    if path.stem.rpartition("-")[2] != _mark(content):
+        raise CorruptInput("evidence was edited after it was written", remedy=remedy)
+    return content
