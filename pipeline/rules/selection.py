@@ -50,7 +50,7 @@ def _select_bare(image: Image, gpu: Gpu, driver: DriverVersion, jit: JitPass, po
     """A file of its own, given to cuModuleLoadData: PTX is read before its target is compared with the GPU."""
     runs = _runs(image, gpu, policy)
     if image.kind is EntryKind.CUBIN:
-        if not runs:
+        if not runs and image.arch is not None:  # an ELF of an unknown generation does not say what it is for
             return Selection(None, Via.NOTHING, (_gap((image,), gpu, driver, policy),))
         return _judged_cubin(image, gpu, driver, policy, ())
     if jit is JitPass.FORBIDDEN:

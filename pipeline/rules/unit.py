@@ -247,7 +247,9 @@ def _contradiction(entry: EntryFacts) -> TargetArch | None:
 
 def _abi(entry: EntryFacts) -> int:
     """The ELF ABI generation, from the payload or the entry's code version; -1 for one newer than the tables."""
-    return entry.cubin.abi if entry.cubin is not None else _CUBIN_ABI.get(entry.code_version, -1)
+    if entry.cubin is None:
+        return _CUBIN_ABI.get(entry.code_version, -1)
+    return entry.cubin.abi if entry.cubin.arch is not None else -1
 
 
 def _majors(entry: EntryFacts, siblings: frozenset[int]) -> tuple[int, ...]:

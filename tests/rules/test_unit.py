@@ -88,3 +88,10 @@ def test_a_kind_that_no_tool_writes_is_no_answer(kind: int, tmp_path: Path, poli
     assert (answer.verdict, answer.causes) == ("unknown", ("fatbin-kind",))
     served = changed(container("12.8", "80 90"), KIND, kind, 2)
     assert asked([served], "90@570", tmp_path / "served", policy).verdict == "pass"
+
+
+def test_a_cubin_of_an_unknown_generation_is_no_answer(tmp_path: Path, policy: Policy) -> None:
+    path = tmp_path / "k.cubin"
+    path.write_bytes(changed(cubin_image("12.8", "k", "80").content, 7, 0x77, 1))
+    (answer,) = run_audit([path], [policy.parse_target("80@570")], policy).targets
+    assert (answer.verdict, answer.causes, answer.floor.reason) == ("unknown", ("cubin-abi",), "unknown")
