@@ -25,6 +25,7 @@ __all__ = [
     "Inventory",
     "KernelFacts",
     "LoaderConf",
+    "MetadataFile",
     "Opaque",
     "SymbolNeed",
 ]
@@ -222,6 +223,14 @@ class LoaderConf:
 
 
 @dataclass(frozen=True, slots=True)
+class MetadataFile:
+    """A file by which a Python distribution says who it is (``torch-2.8.0.dist-info/RECORD``), as text."""
+
+    path: MemberPath
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Inventory:
     """Everything found in one artifact.
 
@@ -247,3 +256,4 @@ class Inventory:
     kernels: bool = False
     images: tuple[ImageFacts, ...] = ()
     loader_confs: tuple[LoaderConf, ...] = ()
+    metadata: tuple[MetadataFile, ...] = ()

@@ -5,7 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeVar
 
-from pipeline.formats.facts import BareImage, Damage, ElfFacts, FatbinFacts, ImageFacts, LoaderConf, Opaque
+from pipeline.formats.facts import (
+    BareImage,
+    Damage,
+    ElfFacts,
+    FatbinFacts,
+    ImageFacts,
+    LoaderConf,
+    MetadataFile,
+    Opaque,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -15,7 +24,7 @@ if TYPE_CHECKING:
     from pipeline.formats.kernels import KernelNames
     from pipeline.model.paths import MemberPath
 
-_Fact = TypeVar("_Fact", BareImage, Damage, ElfFacts, FatbinFacts, ImageFacts, LoaderConf, Opaque)
+_Fact = TypeVar("_Fact", BareImage, Damage, ElfFacts, FatbinFacts, ImageFacts, LoaderConf, MetadataFile, Opaque)
 
 
 @dataclass(slots=True)
@@ -39,6 +48,7 @@ class Ledger:
     opaque: list[Opaque] = field(default_factory=list)
     damages: list[Damage] = field(default_factory=list)
     loader_confs: list[LoaderConf] = field(default_factory=list)
+    metadata: list[MetadataFile] = field(default_factory=list)
     images: list[ImageFacts] = field(default_factory=list)
     configs: list[str] = field(default_factory=list)
     links: dict[MemberPath, str] = field(default_factory=dict)
@@ -71,6 +81,7 @@ class Ledger:
         self.bare += other.bare
         self.opaque += other.opaque
         self.loader_confs += other.loader_confs
+        self.metadata += other.metadata
         for damage in other.damages:
             self.damage(damage.path, damage.what)
         self.images += other.images
@@ -85,6 +96,7 @@ class Ledger:
         self.bare += _moved(other.bare, moved)
         self.opaque += _moved(other.opaque, moved)
         self.loader_confs += _moved(other.loader_confs, moved)
+        self.metadata += _moved(other.metadata, moved)
         for damage in _moved(other.damages, moved):
             self.damage(damage.path, damage.what)
         for image, config in zip(other.images, other.configs, strict=True):

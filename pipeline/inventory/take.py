@@ -166,5 +166,6 @@ def _inventory(ledger: Ledger, root: MemberPath, found: tuple[str, int], sha256:
         files={str(path): size for path, size in ledger.files.items()},
         images=tuple(ledger.images),
         loader_confs=tuple(ledger.loader_confs),
+        metadata=tuple(ledger.metadata),
         kernels=ledger.names is not None,
     )

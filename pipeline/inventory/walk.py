@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from pipeline.binary import AheadView, BufferView, FormatError, View
 from pipeline.formats import ar, compression, elf, pkzip, tar
-from pipeline.formats.facts import EntryKind, LoaderConf, Opaque
+from pipeline.formats.facts import EntryKind, LoaderConf, MetadataFile, Opaque
 from pipeline.formats.loader_conf import is_loader_conf, read_loader_conf
+from pipeline.formats.package_metadata import is_package_metadata, read_package_metadata
 from pipeline.formats.recognize import HEAD, Kind, recognize
 from pipeline.formats.stream import Stream, ViewStream, stream_of
 from pipeline.formats.tar import TarKind
@@ -76,6 +77,8 @@ class Walk:
             return kind.value
         if kind is Kind.DATA and is_loader_conf(path.name):
             self.ledger.loader_confs.append(LoaderConf(path, read_loader_conf(head)))
+        elif kind is Kind.DATA and is_package_metadata(path.name):
+            self.ledger.metadata.append(MetadataFile(path, read_package_metadata(path.name, content)))
         size = content.size if isinstance(content, View) else content.drain()
         what = elf.foreign(head) if kind is Kind.FOREIGN_ELF else None
         self.ledger.opaque.append(Opaque(path, what or kind.value, size))
