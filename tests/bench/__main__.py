@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from tests.bench import auditing, street
+from tests.bench import auditing, gate, street
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,6 +17,7 @@ BENCHMARKS: dict[str, Callable[[], Figure]] = {
     "plan": street.plan,
     "smoke": street.smoke,
     "second-run": street.second_run,
+    "gate": gate.gate,
     "library": auditing.library,
     "wheel": auditing.wheel,
     "tarball": auditing.tarball,
