@@ -17,14 +17,31 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).with_name("server.cu")
 NAME = "llama-server"
-# What cuda-toolkit[nvcc,crt,nvvm,cudart,cccl]==13.0.2 pins.
-CUDA_WHEELS = (
-    "nvidia-cuda-nvcc==13.0.88",
-    "nvidia-cuda-crt==13.0.88",
-    "nvidia-nvvm==13.0.88",
-    "nvidia-cuda-runtime==13.0.96",
-    "nvidia-cuda-cccl==13.0.85",
-)
+# What cuda-toolkit[nvcc,crt,nvvm,cudart,cccl]==RELEASE pins.
+CUDA_WHEELS = {
+    "13.0.2": (
+        "nvidia-cuda-nvcc==13.0.88",
+        "nvidia-cuda-crt==13.0.88",
+        "nvidia-nvvm==13.0.88",
+        "nvidia-cuda-runtime==13.0.96",
+        "nvidia-cuda-cccl==13.0.85",
+    ),
+    "13.1.1": (
+        "nvidia-cuda-nvcc==13.1.115",
+        "nvidia-cuda-crt==13.1.115",
+        "nvidia-nvvm==13.1.115",
+        "nvidia-cuda-runtime==13.1.80",
+        "nvidia-cuda-cccl==13.1.115",
+    ),
+    "13.5.0": (
+        "nvidia-cuda-nvcc==13.5.37",
+        "nvidia-cuda-crt==13.5.37",
+        "nvidia-nvvm==13.5.37",
+        "nvidia-cuda-runtime==13.5.37",
+        "nvidia-cuda-cccl==13.3.5.0.6",
+    ),
+}
+OLDEST = "13.0.2"
 _GXX = ("g++", "-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread", "-x", "c++")
 
 
@@ -38,20 +55,20 @@ def static_cpu_server() -> Path:
     return _built((*_GXX, "-static"))
 
 
-def cuda_server(gencode: Sequence[str], *options: str) -> Path:
+def cuda_server(gencode: Sequence[str], *options: str, release: str = OLDEST) -> Path:
     """The server with device code for ``gencode`` (such as ``arch=compute_90,code=sm_90``); serves the CPU too."""
-    home = cuda_home()
+    home = cuda_home(release)
     wanted = [word for code in gencode for word in ("-gencode", code)]
     return _built((str(home / "bin" / "nvcc"), "-std=c++17", "-O1", *wanted, *options))
 
 
-def cuda_home() -> Path:
+def cuda_home(release: str = OLDEST) -> Path:
     """A CUDA toolkit in one folder, as nvcc wants it, out of the wheels."""
-    place = toolchain.cache() / "cuda-home-13.0.2"
+    place = toolchain.cache() / f"cuda-home-{release}"
     if not place.exists():
         with tempfile.TemporaryDirectory(dir=toolchain.cache()) as scratch:
             home = Path(scratch) / "home"
-            for wheel in CUDA_WHEELS:
+            for wheel in CUDA_WHEELS[release]:
                 shutil.copytree(
                     toolchain.unpacked(wheel) / "nvidia" / "cu13", home, copy_function=os.link, dirs_exist_ok=True
                 )
