@@ -10,6 +10,7 @@ from pipeline.audit.aims import loads_on
 from pipeline.audit.floors import minimum_driver
 from pipeline.audit.kernels import kernel_groups
 from pipeline.rules.choice import Via
+from pipeline.rules.symbol_versions import CXXABI, GLIBC, GLIBCXX, highest_of_all
 from pipeline.rules.unit import units_of
 
 if TYPE_CHECKING:
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
     from pipeline.audit.kernels import KernelGroup
     from pipeline.audit.report import Floor
     from pipeline.formats.facts import Inventory
+    from pipeline.model.versions import DottedVersion
     from pipeline.policy import Policy
     from pipeline.policy.rows import Branch, GpuRow
     from pipeline.rules.subject import Load
     from pipeline.rules.unit import Unit
 
+_C_LIBRARY = "libc.so.6"
 _FIRST_BRANCH = 450
 """Older branches serve no toolkit of the tables."""
 
@@ -42,21 +45,29 @@ class ShownGpu:
     """One row: the GPU, its cells in the order of the branches, its floor and what blocks the next lower branch.
 
     ``blocked_by`` is what stands in the way on the branch below the floor, empty where the GPU begins there.
+    ``loading`` of the ``judged`` containers load on the newest driver of the GPU: where not all do, no driver serves
+    it, and where some do, the others were left out.
     """
 
     row: GpuRow
     cells: tuple[Cell, ...]
     floor: Floor
     blocked_by: str
+    loading: int
+    judged: int
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What is inside some artifacts, whatever is asked of it; ``kernels`` is ``None`` where they were not read."""
+    """What is inside some artifacts, whatever is asked of it; ``kernels`` is ``None`` where they were not read.
+
+    ``host`` are the highest symbol versions that host files need, by family; none where an artifact has a C library.
+    """
 
     branches: tuple[Branch, ...]
     gpus: tuple[ShownGpu, ...]
     archs: tuple[tuple[str, int], ...]
+    host: tuple[tuple[str, DottedVersion], ...]
     kernels: tuple[KernelGroup, ...] | None = None
 
 
@@ -71,13 +82,29 @@ def show(inventories: Sequence[Inventory], policy: Policy) -> Shown:
             counted[what] = counted.get(what, 0) + unit.count
     gpus = tuple(_shown(row, units, branches, policy) for row in policy.gpus) if units else ()
     listed = kernel_groups(inventories) if all(inventory.kernels for inventory in inventories) else None
-    return Shown(branches, gpus, tuple(counted.items()), listed)
+    return Shown(branches, gpus, tuple(counted.items()), _host(inventories), listed)
+
+
+def _host(inventories: Sequence[Inventory]) -> tuple[tuple[str, DottedVersion], ...]:
+    elves = [elf for inventory in inventories for elf in inventory.elves]
+    if any(elf.soname == _C_LIBRARY for elf in elves):
+        return ()
+    found = highest_of_all(elves)
+    return tuple((family, found[family]) for family in (GLIBC, GLIBCXX, CXXABI) if family in found)
 
 
 def _shown(row: GpuRow, units: tuple[Unit, ...], branches: tuple[Branch, ...], policy: Policy) -> ShownGpu:
     judged = [_loads(row, units, branch, policy) for branch in branches]
     cells = tuple(Cell.NOT_SERVED if loads is None else _cell(loads) for loads in judged)
-    return ShownGpu(row, cells, minimum_driver(row.gpu.number, units, None, policy), _blocked(judged, cells))
+    newest = [load for load in next((loads for loads in reversed(judged) if loads is not None), ()) if not load.excused]
+    return ShownGpu(
+        row,
+        cells,
+        minimum_driver(row.gpu.number, units, None, policy),
+        _blocked(judged, cells),
+        loading=sum(load.unit.count for load in newest if load.selection.loads),
+        judged=sum(load.unit.count for load in newest),
+    )
 
 
 def _loads(row: GpuRow, units: tuple[Unit, ...], branch: Branch, policy: Policy) -> tuple[Load, ...] | None:

@@ -28,9 +28,11 @@ def show_json(shown: Shown) -> str:
                     "minimum_driver": gpu.floor.driver or None,
                     "minimum_driver_reason": gpu.floor.reason,
                     "blocked_by": gpu.blocked_by or None,
+                    "containers": {"total": gpu.judged, "loading": gpu.loading},
                 }
                 for gpu in shown.gpus
             ],
+            "host": {family: str(version) for family, version in shown.host},
             "images": [{"what": what, "count": count} for what, count in shown.archs],
             **({"kernels": groups_content(shown.kernels)} if shown.kernels is not None else {}),
         },

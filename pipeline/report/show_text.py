@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 _LETTERS = {Cell.NATIVE: "C", Cell.JIT: "J", Cell.FAILS: "-", Cell.UNKNOWN: "?", Cell.NOT_SERVED: " "}
 _MOST_IMAGES = 24
-_LEGEND = "C cubin, J compiled from PTX by the driver, - does not load, ? unknown, blank: driver and GPU never meet"
+_LEGEND = (
+    "C cubin, J compiled from PTX by the driver, - does not load, ? unknown, blank: driver and GPU never meet. "
+    "A column holds for its driver branch and all up to the next column."
+)
 
 
 def show_text(shown: Shown, *, width: int = 0) -> str:
@@ -27,24 +30,52 @@ def _lines(shown: Shown, width: int) -> Iterator[str]:
     yield from (f"{count:>6} x {what}" for what, count in shown.archs[:_MOST_IMAGES])
     if len(shown.archs) > _MOST_IMAGES:
         yield f"       … and {len(shown.archs) - _MOST_IMAGES} other kinds of image (--format json has all)"
-    if not shown.gpus:
-        yield "no device code"
-        return
-    yield ""
-    yield "SM      " + " ".join(f"{branch.number:>3}" for branch in shown.branches) + "  lowest driver"
+    yield from _device(shown, width) if shown.gpus else ("no device code",)
+    if shown.host:
+        needs = ", ".join(f"{family}_{version}" for family, version in shown.host)
+        yield f"host files need {needs}"
+    if shown.kernels:
+        yield from ("", kernels_text(shown.kernels))
+
+
+def _device(shown: Shown, width: int) -> Iterator[str]:
     served = [gpu for gpu in shown.gpus if gpu.floor.driver or Cell.UNKNOWN in gpu.cells]
-    for gpu in served:
-        cells = " ".join(f"{_LETTERS[cell]:>3}" for cell in gpu.cells)
-        yield f"sm_{gpu.row.gpu.number:<4} {cells}  {gpu.floor.driver or gpu.floor.reason}"
-    others = [str(gpu.row.gpu) for gpu in shown.gpus if gpu not in served]
-    if others:
-        yield from folded([f"not served by any driver: {', '.join(others)}"], width)
+    yield ""
+    yield from _table(shown, served)
     yield from folded([_LEGEND], width)
     yield ""
     yield from folded(_blocks(served), width)
-    if shown.kernels:
-        yield ""
-        yield kernels_text(shown.kernels)
+    yield from folded(_unserved([gpu for gpu in shown.gpus if gpu not in served]), width)
+
+
+def _table(shown: Shown, served: list[ShownGpu]) -> Iterator[str]:
+    """A row for each GPU; branches on which every GPU fares alike share a column."""
+    columns = list(zip(*(gpu.cells for gpu in served), strict=True))
+    places = [place for place in range(len(columns)) if not place or columns[place] != columns[place - 1]]
+    if places:
+        yield "SM      " + " ".join(f"{shown.branches[place].number:>3}" for place in places) + "  lowest driver"
+    for gpu in served:
+        cells = " ".join(f"{_LETTERS[gpu.cells[place]]:>3}" for place in places)
+        yield f"sm_{gpu.row.gpu.number:<4} {cells}  {gpu.floor.driver or gpu.floor.reason}"
+
+
+def _unserved(gpus: list[ShownGpu]) -> Iterator[str]:
+    """GPUs that only a part of the containers serves, alike ones together, then those that nothing serves."""
+    alike: dict[tuple[int, int, str], list[ShownGpu]] = {}
+    for gpu in gpus:
+        alike.setdefault((gpu.loading, gpu.judged, gpu.blocked_by.partition(":")[0]), []).append(gpu)
+    nothing: list[ShownGpu] = []
+    for (loading, judged, _), group in alike.items():
+        if loading:
+            yield f"{_names(group)}: {judged - loading} of {judged} fatbins load on no driver: {group[0].blocked_by}"
+        else:
+            nothing += group
+    if nothing:
+        yield f"not served by any driver: {_names(nothing)}"
+
+
+def _names(gpus: list[ShownGpu]) -> str:
+    return ", ".join(str(gpu.row.gpu) for gpu in gpus)
 
 
 def _blocks(served: list[ShownGpu]) -> Iterator[str]:
@@ -55,5 +86,4 @@ def _blocks(served: list[ShownGpu]) -> Iterator[str]:
             rule = gpu.blocked_by.partition(":")[0]
             stopped.setdefault((gpu.floor.driver or "any driver", rule), []).append(gpu)
     for (floor, _), gpus in stopped.items():
-        names = ", ".join(str(gpu.row.gpu) for gpu in gpus)
-        yield f"below {floor} ({names}): {gpus[0].blocked_by}"
+        yield f"below {floor} ({_names(gpus)}): {gpus[0].blocked_by}"
