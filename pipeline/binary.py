@@ -48,7 +48,8 @@ class View(ABC):
 
     def read(self, offset: int, length: int) -> bytes:
         """Return exactly ``length`` bytes at ``offset``; ``ShortRead`` if they are not all here."""
-        self.check(offset, length)
+        if offset < 0 or length < 0 or offset + length > self.size:  # as in ``check``: this is called very often
+            self.check(offset, length)
         data = self._fetch(offset, length)
         if len(data) != length:
             raise ShortRead(f"{length} bytes at offset {offset:#x}, only {len(data)} could be read")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pipeline.binary import View
     from pipeline.formats.facts import EntryFacts
     from pipeline.formats.fatbin import ContainerHeader, ContainerReader
+    from pipeline.formats.needle import Needle
 
 LOADED, LINKED = ".nv_fatbin", "__nv_relfatbin"
 WRAPPERS = ".nvFatBinSegment"
@@ -91,20 +92,18 @@ def _skip_zeros(view: View, at: int, end: int) -> int:
 
 
 def _find_magic(view: View, at: int, end: int) -> int:
-    return next(find_all(view, (at, end), fatbin.MAGIC), end)
+    return next(find_all(view, (at, end), fatbin.NEEDLE), end)
 
 
-def find_all(view: View, span: tuple[int, int], pattern: bytes) -> Iterator[int]:
-    """Offsets of ``pattern`` in what the view has of ``span``; overlaps between megabyte pieces are seen."""
+def find_all(view: View, span: tuple[int, int], needle: Needle) -> Iterator[int]:
+    """Offsets of the pattern in what the view has of ``span``; overlaps between megabyte pieces are seen."""
+    edge = len(needle.pattern) - 1
     tail, tail_end = b"", -1
     for at, piece in view.pieces(span[0], max(span[1] - span[0], 0)):
-        joined = tail + piece if tail_end == at else piece
-        base = at + len(piece) - len(joined)
-        hit = joined.find(pattern)
-        while hit >= 0:
-            yield base + hit
-            hit = joined.find(pattern, hit + 1)
-        tail, tail_end = joined[-(len(pattern) - 1) :], at + len(piece)
+        before = tail if tail_end == at else b""
+        yield from (at - len(before) + hit for hit in needle.all(before + piece[:edge]) if hit < len(before))
+        yield from (at + hit for hit in needle.all(piece))
+        tail, tail_end = (before + piece[-edge:])[-edge:], at + len(piece)
 
 
 def containers(image: ElfImage, reader: ContainerReader) -> Iterator[Container | Flaw]:
@@ -154,7 +153,7 @@ def _is_data(section: Section) -> bool:
 def _embedded(view: View, section: str, span: tuple[int, int], reader: ContainerReader) -> Iterator[Container | Flaw]:
     """Containers in the midst of other data; bytes that merely look like the magic are no flaw."""
     past, failed = span[0], 0
-    for start in find_all(view, span, fatbin.MAGIC):
+    for start in find_all(view, span, fatbin.NEEDLE):
         reader.names.count(1)
         if start < past or not fatbin.plausible(view, start, span[1]):
             continue

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from pipeline.binary import FormatError
 from pipeline.formats.facts import Codec, EntryFacts, EntryKind
+from pipeline.formats.needle import Needle
 from pipeline.model.arch import ArchKind, ArchSuffix, TargetArch
 from pipeline.model.versions import PtxVersion
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 MAGIC = b"\x50\xed\x55\xba"
 CONTAINER_VERSION = 1
+NEEDLE = Needle(MAGIC, rarest=1)
 ENTRY_VERSION = 0x0101
 FLAG_LZ4, FLAG_ZSTD, FLAG_OLD_CODEC = 0x2000, 0x8000, 0x1000
 FLAG_SCRAMBLED = 0x10000
@@ -58,8 +60,6 @@ class Payload:
 
     def on(self, entry: EntryFacts) -> EntryFacts:
         """The entry with what was seen in its payload."""
-        if self is NOTHING:
-            return entry
         nested = entry.nested
         if self.nested:
             nested = tuple(found.on(image) for found, image in zip(self.nested, entry.nested, strict=True))
@@ -81,16 +81,26 @@ class Inspector(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What an entry's header says apart from sizes and places."""
+
+    kind: EntryKind | int
+    arch: TargetArch | None
+    codec: Codec
+    code_version: tuple[int, int]
+    ptx: PtxVersion | None
+
+
 @dataclass(slots=True)
 class EntryNames:
-    """Architectures and versions met so far in an artifact, so that thousands of equal ones are one object each.
+    """Traits met so far in an artifact, so that thousands of equal ones are read once.
 
     It also counts what was read, against the limit on an artifact's entries.
     """
 
     limit: int
-    archs: dict[tuple[int, int, bool], TargetArch] = field(default_factory=dict)
-    versions: dict[tuple[int, int], PtxVersion] = field(default_factory=dict)
+    known: dict[tuple[int, int, int, int, int], Traits] = field(default_factory=dict)
     counted: int = 0
 
     def count(self, entries: int) -> None:
@@ -99,29 +109,39 @@ class EntryNames:
         if self.counted > self.limit:
             raise FormatError(f"more than {self.limit} device-code entries in one artifact")
 
-    def arch(self, number: int, flags: int, *, real: bool) -> TargetArch:
-        """``sm_90a`` from 90, the flags word and the kind; ``FormatError`` if that names no architecture."""
-        key = (number, flags & _SUFFIX_FLAGS, real)
-        known = self.archs.get(key)
+    def traits(self, number: int, sm: int, flags: int, major: int, minor: int) -> Traits:
+        """What these fields of a header mean; ``FormatError`` if they name no architecture where one must be."""
+        key = (number, sm, flags & (_CODEC_FLAGS | _SUFFIX_FLAGS), major, minor)
+        known = self.known.get(key)
         if known is None:
-            known = self.archs[key] = _arch(*key)
-        return known
-
-    def version(self, code: tuple[int, int]) -> PtxVersion:
-        """The PTX ISA version of a code version field."""
-        known = self.versions.get(code)
-        if known is None:
-            known = self.versions[code] = PtxVersion(f"{code[0]}.{code[1]}")
+            known = self.known[key] = _traits(*key)
         return known
 
 
-def _arch(number: int, suffix_flags: int, real: bool) -> TargetArch:
+def _traits(number: int, sm: int, flags: int, major: int, minor: int) -> Traits:
+    kind = _KINDS.get(number, number)
+    # Only PTX and cubins must name an SM; a concatenated container has 0 there.
+    nameless = sm == 0 and kind not in {EntryKind.PTX, EntryKind.CUBIN}
+    return Traits(
+        kind=kind,
+        arch=None if nameless else _arch(sm, flags & _SUFFIX_FLAGS, real=kind == EntryKind.CUBIN),
+        codec=codec_of(flags),
+        code_version=(major, minor),
+        ptx=PtxVersion(f"{major}.{minor}") if kind == EntryKind.PTX else None,
+    )
+
+
+def _arch(number: int, suffix_flags: int, *, real: bool) -> TargetArch:
     if not 10 <= number <= 999:
-        raise FormatError(f"SM number {number} names no architecture")
+        raise _no_architecture(number)
     if suffix_flags == _SUFFIX_FLAGS:
         raise FormatError(f"SM {number} is marked architecture-specific and family-specific at once")
     suffix = {FLAG_SPECIFIC: ArchSuffix.SPECIFIC, FLAG_FAMILY: ArchSuffix.FAMILY}.get(suffix_flags, ArchSuffix.NONE)
     return TargetArch(number, suffix, ArchKind.REAL if real else ArchKind.VIRTUAL)
+
+
+def _no_architecture(number: int) -> FormatError:
+    return FormatError(f"SM number {number} names no architecture")
 
 
 def parse_container(head: bytes) -> ContainerHeader:
@@ -164,16 +184,25 @@ class ContainerReader:
             if index >= self.budgets.entries:
                 raise FormatError(f"more than {self.budgets.entries} entries in one container")
             entry = read_entry(view, at, end, index, self.names)
-            yield self.inspect(view, entry).on(entry)
+            seen = self.inspect(view, entry)
+            yield entry if seen is NOTHING else seen.on(entry)
             at += entry.header_size + entry.payload_size
             index += 1
+
+
+def _no_room(room: int) -> FormatError:
+    return FormatError(f"{room} bytes left for an entry header of {ENTRY_HEADER}")
 
 
 def entry_extent(head: bytes, room: int) -> tuple[int, int]:
     """Sizes of an entry's header and payload; ``FormatError`` unless both fit into the ``room`` that is left."""
     if room < ENTRY_HEADER or len(head) < ENTRY_HEADER:
-        raise FormatError(f"{room} bytes left for an entry header of {ENTRY_HEADER}")
-    _, version, header_size, payload = _ENTRY.unpack_from(head)[:4]
+        raise _no_room(room)
+    return _extent(_ENTRY.unpack_from(head), room)
+
+
+def _extent(fields: tuple[int, ...], room: int) -> tuple[int, int]:
+    version, header_size, payload = fields[1:4]
     if version != ENTRY_VERSION:
         raise FormatError(f"entry header version {version:#x}")
     if not ENTRY_HEADER <= header_size <= LARGEST_ENTRY_HEADER:
@@ -185,10 +214,12 @@ def entry_extent(head: bytes, room: int) -> tuple[int, int]:
 
 def read_entry(view: View, at: int, end: int, index: int, names: EntryNames) -> EntryFacts:
     """Read the entry whose header is at ``at``; it must end before ``end``."""
-    head = view.read(at, min(ENTRY_HEADER, end - at))
-    entry_extent(head, end - at)
+    if end - at < ENTRY_HEADER:
+        raise _no_room(end - at)
+    fields = _ENTRY.unpack(view.read(at, ENTRY_HEADER))
+    _extent(fields, end - at)
     names.count(1)
-    return _facts(view, at, index, _ENTRY.unpack(head), names)
+    return _facts(view, at, index, fields, names)
 
 
 def plausible(view: View, start: int, end: int) -> bool:
@@ -205,35 +236,23 @@ def plausible(view: View, start: int, end: int) -> bool:
 
 def _facts(view: View, at: int, index: int, fields: tuple[int, ...], names: EntryNames) -> EntryFacts:
     number, _, header_size, payload, compressed, extra, minor, major, sm, name_at, name_size, flags, _, raw = fields
-    kind = _kind(number)
-    code = (major, minor)
+    traits = names.traits(number, sm, flags, major, minor)
     return EntryFacts(
         index=index,
-        kind=kind,
-        arch=_arch_of(names, sm, flags, kind),
-        codec=codec_of(flags),
+        kind=traits.kind,
+        arch=traits.arch,
+        codec=traits.codec,
         flags=flags,
-        code_version=code,
-        ptx=names.version(code) if kind == EntryKind.PTX else None,
+        code_version=traits.code_version,
+        ptx=traits.ptx,
         offset=at,
         header_size=header_size,
         payload_size=payload,
         compressed_size=compressed,
         uncompressed_size=raw,
         identifier=_identifier(view, at, header_size, name_at, name_size) if name_size else "",
-        nested=_nested(view, at, header_size, extra, names) if kind == EntryKind.CONCATENATED else (),
+        nested=_nested(view, at, header_size, extra, names) if number == EntryKind.CONCATENATED else (),
     )
-
-
-def _kind(number: int) -> EntryKind | int:
-    return _KINDS.get(number, number)
-
-
-def _arch_of(names: EntryNames, sm: int, flags: int, kind: int) -> TargetArch | None:
-    """Only PTX and cubins must name an SM; a concatenated container has 0 there."""
-    if sm == 0 and kind not in {EntryKind.PTX, EntryKind.CUBIN}:
-        return None
-    return names.arch(sm, flags, real=kind == EntryKind.CUBIN)
 
 
 def _identifier(view: View, at: int, header_size: int, name_at: int, size: int) -> str:
@@ -268,15 +287,17 @@ def _nested_rows(table: bytes, count: int, names: EntryNames) -> Iterator[EntryF
 
 def _nested_facts(index: int, row: tuple[int, ...], names: EntryNames) -> EntryFacts:
     number, _, offset, size, packed, _, minor, major, sm, _, _, flags, _, raw = row
-    kind = _kind(number)
+    traits = names.traits(number, sm, flags, major, minor)
+    if traits.arch is None:
+        raise _no_architecture(sm)
     return EntryFacts(
         index=index,
-        kind=kind,
-        arch=names.arch(sm, flags, real=kind == EntryKind.CUBIN),
-        codec=codec_of(flags),
+        kind=traits.kind,
+        arch=traits.arch,
+        codec=traits.codec,
         flags=flags,
-        code_version=(major, minor),
-        ptx=names.version((major, minor)) if kind == EntryKind.PTX else None,
+        code_version=traits.code_version,
+        ptx=traits.ptx,
         offset=offset,
         header_size=0,
         payload_size=size,

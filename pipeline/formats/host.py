@@ -36,6 +36,7 @@ _VERSYM, _VERNEED, _VERNEEDNUM = 0x6FFFFFF0, 0x6FFFFFFE, 0x6FFFFFFF
 _VERDEF, _VERDEFNUM = 0x6FFFFFFC, 0x6FFFFFFD
 _FLAGS_1, _NODEFLIB = 0x6FFFFFFB, 0x800
 _SYMBOL_SIZE, _WEAK, _HIDDEN = 24, 2, 0x7FFF
+_SYMBOL_START = struct.Struct("<IB")
 _DYNAMIC_ENTRY = struct.Struct("<QQ")
 _VERNEED_ROW, _VERNAUX_ROW = struct.Struct("<HHIII"), struct.Struct("<IHHII")
 _VERDEF_ROW = struct.Struct("<HHHHIII")
@@ -179,33 +180,30 @@ class _Symbols:
     """The dynamic symbol table as columns; a table of a million rows is read without a million objects."""
 
     table: bytes
+    homes: list[int]
     versions: tuple[int, ...]
     dynamic: _Dynamic
 
-    def _homes(self) -> list[int]:
-        return memoryview(self.table).cast("H")[3::12].tolist()
-
     def imports(self, needs: dict[int, _VersionNeed]) -> Iterator[SymbolNeed]:
-        for index, home in enumerate(self._homes()):
-            if home == 0 and index:
-                name, info = struct.unpack_from("<IB", self.table, _SYMBOL_SIZE * index)
-                need = needs.get(self.versions[index] & _HIDDEN) if index < len(self.versions) else None
-                yield SymbolNeed(
-                    name=self.dynamic.text(name),
-                    version=need.version if need else None,
-                    library=need.library if need else None,
-                    weak=info >> 4 == _WEAK,
-                )
+        for index in [index for index, home in enumerate(self.homes) if home == 0 and index]:
+            name, info = _SYMBOL_START.unpack_from(self.table, _SYMBOL_SIZE * index)
+            need = needs.get(self.versions[index] & _HIDDEN) if index < len(self.versions) else None
+            yield SymbolNeed(
+                name=self.dynamic.text(name),
+                version=need.version if need else None,
+                library=need.library if need else None,
+                weak=info >> 4 == _WEAK,
+            )
 
     def exports_count(self) -> int:
-        return sum(1 for home in self._homes() if home)
+        return len(self.homes) - self.homes.count(0)
 
     def driver_exports(self) -> Iterator[str]:
         """Names of driver entry points defined here; only read where ``cuInit`` is among the strings."""
         if b"\0cuInit\0" not in self.dynamic.strings:
             return
-        for index, home in enumerate(self._homes()):
-            name = self.dynamic.text(struct.unpack_from("<I", self.table, _SYMBOL_SIZE * index)[0]) if home else ""
+        for index, home in enumerate(self.homes):
+            name = self.dynamic.text(_SYMBOL_START.unpack_from(self.table, _SYMBOL_SIZE * index)[0]) if home else ""
             if name[:2] == "cu" and name[2:3].isupper():
                 yield name
 
@@ -213,16 +211,17 @@ class _Symbols:
 def _symbols(image: ElfImage, dynamic: _Dynamic, budgets: Budgets) -> _Symbols:
     start = dynamic.first(_SYMTAB)
     if start is None:
-        return _Symbols(b"", (), dynamic)
+        return _Symbols(b"", [], (), dynamic)
     count = _symbol_count(image, dynamic, start)
     if count > budgets.symbols:
         raise FormatError(f"{count} dynamic symbols, more than {budgets.symbols}")
     versions_at = dynamic.first(_VERSYM)
     table = image.view.read(image.offset_of(start), count * _SYMBOL_SIZE)
+    homes = memoryview(table).cast("H")[3::12].tolist()
     if versions_at is None:
-        return _Symbols(table, (), dynamic)
+        return _Symbols(table, homes, (), dynamic)
     versions = image.view.read(image.offset_of(versions_at), count * 2)
-    return _Symbols(table, struct.unpack(f"<{count}H", versions), dynamic)
+    return _Symbols(table, homes, struct.unpack(f"<{count}H", versions), dynamic)
 
 
 def _symbol_count(image: ElfImage, dynamic: _Dynamic, start: int) -> int:

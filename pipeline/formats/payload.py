@@ -38,7 +38,7 @@ class Glance:
 
     def appetite(self, entry: EntryFacts) -> int:
         """All of a small cubin, the ELF header of a plain one, nothing of anything else."""
-        if entry.kind != EntryKind.CUBIN:
+        if entry.kind is not EntryKind.CUBIN:
             return 0
         if max(entry.payload_size, entry.uncompressed_size) <= self.budgets.examined:
             return entry.payload_size

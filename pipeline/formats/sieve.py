@@ -104,7 +104,7 @@ class _Sieve:
         """Look for containers up to offset ``high``; what directly follows one is kept, for only zeros may be there."""
         stream, gap_end = self.stream, 0
         while stream.offset < high:
-            length, found = stream.distance(fatbin.MAGIC)
+            length, found = stream.distance(fatbin.NEEDLE)
             if not length and not found:
                 return
             if length >= high - stream.offset:

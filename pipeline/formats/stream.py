@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipeline.binary import View
+    from pipeline.formats.needle import Needle
 
 _AHEAD = 4
 _FIRST_READ = 64 << 10
@@ -61,17 +62,17 @@ class Stream:
             self._buffer, self._at = parts[0] if len(parts) == 1 else b"".join(parts), 0
         return have
 
-    def distance(self, pattern: bytes) -> tuple[int, bool]:
-        """How many bytes can be passed before ``pattern``, and whether it follows them; ``(0, False)`` at the end."""
-        have = self._fill(1)
-        hit = self._buffer.find(pattern, self._at)
+    def distance(self, needle: Needle) -> tuple[int, bool]:
+        """How many bytes can be passed before the pattern, and whether it follows them; ``(0, False)`` at the end."""
+        have, pattern = self._fill(1), needle.pattern
+        hit = needle.find(self._buffer, self._at)
         if hit >= 0:
             return hit - self._at, True
         begun = range(min(len(pattern) - 1, have), 0, -1)
         held = next((length for length in begun if self._buffer.endswith(pattern[:length])), 0)
         if have == 0 or held < have:
             return have - held, False
-        return self.distance(pattern) if self._fill(len(pattern)) >= len(pattern) else (have, False)
+        return self.distance(needle) if self._fill(len(pattern)) >= len(pattern) else (have, False)
 
     def take(self, length: int) -> bytes:
         """Return exactly ``length`` bytes; ``ShortRead`` if the stream ends before."""

@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pipeline.formats.needle import Needle
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
 _LIBRARY = re.compile(rb"(?:[\w.+-]+/)*lib[\w+-][\w.+-]{0,80}\.so(?:\.[0-9][0-9.]{0,20})?")
 _DRIVER = re.compile(rb"cu(?:[A-Z]|GL)[A-Za-z0-9]{2,60}(?:_v[0-9]+)?")
+_SO, _CU = Needle(b".so"), Needle(b"\0cu")
 _LONGEST = 128
 _STRING_SECTIONS = (".rodata", ".lrodata", ".rdata")
 
@@ -34,8 +37,8 @@ def names_in(image: ElfImage) -> Names:
     entry_points: set[bytes] = set()
     for section in _string_sections(image):
         for _, piece in image.view.pieces(section.offset, section.size):
-            libraries.update(text for text in _strings_with(piece, b".so") if _LIBRARY.fullmatch(text))
-            entry_points.update(text for text in _strings_with(piece, b"\0cu") if _DRIVER.fullmatch(text))
+            libraries.update(text for text in _strings_with(piece, _SO) if _LIBRARY.fullmatch(text))
+            entry_points.update(text for text in _strings_with(piece, _CU) if _DRIVER.fullmatch(text))
     return Names(_sorted(libraries), _sorted(entry_points))
 
 
@@ -43,15 +46,13 @@ def _sorted(found: set[bytes]) -> tuple[str, ...]:
     return tuple(sorted(name.decode("ascii") for name in found))
 
 
-def _strings_with(piece: bytes, hint: bytes) -> Iterator[bytes]:
+def _strings_with(piece: bytes, hint: Needle) -> Iterator[bytes]:
     """The NUL-terminated strings of ``piece`` around each ``hint``; searching for it is what makes this fast."""
-    hit = piece.find(hint)
-    while hit >= 0:
+    for hit in hint.all(piece):
         start = piece.rfind(b"\0", max(hit - _LONGEST, 0), hit + 1) + 1
         end = piece.find(b"\0", hit + 1, hit + _LONGEST)
         if start and end >= 0:
             yield piece[start:end]
-        hit = piece.find(hint, hit + 1)
 
 
 def _string_sections(image: ElfImage) -> Iterator[Section]:

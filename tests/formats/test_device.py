@@ -9,6 +9,7 @@ from pipeline.formats.budgets import STANDARD, Budgets
 from pipeline.formats.device import Container, Flaw, containers, find_all, read_run, wrapper_versions
 from pipeline.formats.elf import SHT_NOBITS, read_elf
 from pipeline.formats.fatbin import ContainerReader
+from pipeline.formats.needle import Needle
 from tests.formats.artifacts import Library, link
 
 if TYPE_CHECKING:
@@ -102,4 +103,4 @@ def test_flaws_are_limited(plain_fatbin: bytes, glance: ContainerReader) -> None
 def test_searching_sees_what_spans_two_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pipeline.binary.PIECE", 4)
     view = BufferView(b"..abc..abcabc")
-    assert list(find_all(view, (0, view.size), b"abc")) == [2, 7, 10]
+    assert list(find_all(view, (0, view.size), Needle(b"abc"))) == [2, 7, 10]

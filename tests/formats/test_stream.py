@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.binary import BufferView, ShortRead
+from pipeline.formats.needle import Needle
 from pipeline.formats.stream import Stream, read_ahead, stream_of
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def test_distance_finds_what_find_finds(content: bytes, step: int) -> None:
     content = content.replace(b"\x00", pattern)
     source = Stream(iter([content[at : at + step] for at in range(0, len(content), step)]))
     hits = []
-    while (answer := source.distance(pattern)) != (0, False):
+    while (answer := source.distance(Needle(pattern, 1))) != (0, False):
         length, found = answer
         source.skip(length)
         if found:
