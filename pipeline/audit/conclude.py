@@ -101,7 +101,8 @@ def _under(aim: Aim, jit: JitPass, deciding: list[Claim], policy: Policy) -> Pas
     for load in loads:
         if load.selection.result != SUCCESS:
             met[load.selection.result] += load.unit.count
-    errors = dict.fromkeys([claim.error for claim in others if claim.error] + [name for name, _ in met.most_common()])
+    commonest = sorted(met, key=lambda name: (-met[name], name))  # the order of members must not show
+    errors = dict.fromkeys([claim.error for claim in others if claim.error] + commonest)
     if met or any(claim.effect is Effect.FAIL for claim in others):
         return PassVerdict(Verdict.FAIL, tuple(errors))
     doubtful = any(load.selection.doubtful for load in loads) or bool(others)

@@ -1,9 +1,11 @@
-"""The distributions that a wheel names in its metadata: what it may leave to them."""
+"""The distributions or packages that an artifact's own metadata names: what it may leave to them."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
+
+from pipeline.audit.debian import depends_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,12 +17,12 @@ _LARGEST_METADATA = 4 << 20
 
 
 def requirements_of(path: Path) -> tuple[str, ...]:
-    """Normalized names of the required distributions; none where ``path`` is no readable wheel.
+    """Normalized names of what a wheel requires, or a Debian package depends on; none where ``path`` is neither.
 
     A damaged wheel is reported by the inventory, so it is not an error here.
     """
     if path.suffix != ".whl" or not path.is_file():
-        return ()
+        return depends_of(path) if path.suffix == ".deb" and path.is_file() else ()
     import zipfile
 
     try:

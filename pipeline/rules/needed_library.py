@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 RULE = "needed-library"
 _DISTRIBUTION = re.compile(r"(?:usr/)?(?:lib|lib64|libexec|bin|sbin)/", re.ASCII)
+_DEBIAN_BASE = frozenset(("libc6", "libgcc-s1", "libgcc1", "libstdc++6"))
 _REMEDY = "ship it beside its user with RUNPATH $ORIGIN, link it statically, or declare it as the host's"
 _DECLARED = "every needed library is in the bundle or on the host"
 _TOLD = 6
@@ -114,8 +115,10 @@ def _not_chosen(subject: Subject, elf: ElfFacts) -> bool:
 
 
 def _in_debian_package(subject: Subject, elf: ElfFacts) -> bool:
-    """Whether the file comes with a Debian package, whose Depends may bring what it needs."""
-    return subject.inventories[0].format == "deb" or any(part.endswith(".deb") for part in elf.path.parts)
+    """Whether the file comes with a Debian package whose Depends may bring what it needs: more than the base system."""
+    if subject.inventories[0].format == "deb":
+        return not _DEBIAN_BASE.issuperset(subject.requirements)
+    return any(part.endswith(".deb") for part in elf.path.parts)
 
 
 def _plugin_of_the_distribution(loader: Loader, gap: Gap) -> bool:

@@ -198,17 +198,29 @@ def test_names_for_dlopen_are_notes(tmp_path: Path, policy: Policy) -> None:
     assert report.targets[0].verdict == "pass"
 
 
-def test_a_debian_package_may_leave_libraries_to_others(tmp_path: Path, policy: Policy) -> None:
+@pytest.mark.parametrize(
+    ("fields", "verdict"),
+    [
+        ("Depends: libcublas12\n", "pass"),
+        ("Pre-Depends: libc6 (>= 2.31),\n libcublas12 | libcublas-12-8\n", "pass"),
+        ("Depends: libc6 (>= 2.31), libstdc++6\n", "fail"),
+        ("Recommends: libcublas12\n", "fail"),
+    ],
+)
+@pytest.mark.parametrize("packing", ["xz", "gzip", "none"])
+def test_a_debian_package_may_leave_libraries_to_those_it_depends_on(
+    fields: str, verdict: str, packing: str, tmp_path: Path, policy: Policy
+) -> None:
     root = tmp_path / "root"
     kernels(root / "usr" / "lib", "libcublas.so.12")
     (root / "DEBIAN").mkdir()
     (root / "DEBIAN" / "control").write_text(
-        "Package: k\nVersion: 1\nArchitecture: amd64\nMaintainer: m <m@example.org>\nDepends: libcublas12\n"
-        "Description: d\n"
+        f"Package: k\nVersion: 1\nArchitecture: amd64\nMaintainer: m <m@example.org>\n{fields}Description: d\n"
     )
-    subprocess.run(["dpkg-deb", "--build", root, tmp_path / "k.deb"], check=True, capture_output=True)
+    command = ["dpkg-deb", f"-Z{packing}", "--build", str(root), str(tmp_path / "k.deb")]
+    subprocess.run(command, check=True, capture_output=True)
     report = audited(tmp_path / "k.deb", 80, "580.65.06", policy)
-    assert report.targets[0].verdict == "pass"
+    assert report.targets[0].verdict == verdict
     assert observed(report, "needed-library") == "needs libcublas.so.12"
 
 
