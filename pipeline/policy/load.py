@@ -14,6 +14,7 @@ from pipeline.model.versions import (
     PtxVersion,
     ToolkitVersion,
 )
+from pipeline.policy.jit import jit_tables
 from pipeline.policy.policy import Policy
 from pipeline.policy.rows import (
     AssemblerRow,
@@ -63,6 +64,7 @@ def _build(tables: dict[str, list[Row]]) -> Policy:
         branches=tuple(_branch(row) for row in tables["branches"]),
         toolkits=toolkits,
         assemblers=_assemblers(tables["assemblers"], toolkits),
+        jit=jit_tables(tables["jit_wheels"], tables["ptx_features"]),
         gpus=tuple(_gpu(row) for row in tables["architectures"]),
         codec_floors={Codec(row["codec"]): _driver(row["driver_floor"]) for row in tables["codecs"]},
         compression=tuple(_compression(row) for row in tables["compression"]),

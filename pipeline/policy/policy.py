@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from pipeline.model.arch import Gpu, TargetArch
     from pipeline.model.versions import GlibcVersion, GlibcxxVersion, PtxVersion
+    from pipeline.policy.jit import JitTables
     from pipeline.policy.rows import (
         AssemblerRow,
         BoardRow,
@@ -47,6 +48,7 @@ class Policy:
     branches: tuple[Branch, ...]
     toolkits: tuple[ToolkitRow, ...]
     assemblers: tuple[AssemblerRow, ...]
+    jit: JitTables
     gpus: tuple[GpuRow, ...]
     codec_floors: dict[Codec, DriverVersion | None]
     compression: tuple[CompressionRow, ...]

@@ -15,6 +15,8 @@ NAMES = (
     "assemblers",
     "architectures",
     "ptx_minimum",
+    "ptx_features",
+    "jit_wheels",
     "codecs",
     "compression",
     "entry_kinds",

@@ -31,6 +31,10 @@ class UnknownAssembler(OutsidePolicy):
     """No assembler of the tables knows this architecture and runs on this machine."""
 
 
+class UnknownCompiler(OutsidePolicy):
+    """No wheel of the tables has this part of a toolkit for this machine."""
+
+
 class UnknownCodec(OutsidePolicy):
     """A payload codec whose driver floor is not known."""
 

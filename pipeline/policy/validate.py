@@ -26,6 +26,7 @@ def validate(policy: Policy, tables: dict[str, list[dict[str, str]]]) -> None:
     _check_branches(policy)
     _check_toolkits(policy)
     _check_assemblers(policy)
+    _check_jit(policy)
     _check_gpus(policy)
     _check_containers(policy)
     _check_symbols(policy)
@@ -86,6 +87,15 @@ def _check_assemblers(policy: Policy) -> None:
             _refuse(f"{row.filename} is not pinned as an assembler of CUDA {row.toolkit.version}")
         if not row.filename.endswith(f"{row.platform}.whl"):
             _refuse(f"{row.filename} is not for {row.platform}")
+
+
+def _check_jit(policy: Policy) -> None:
+    emitted = {arch.name for row in policy.toolkits for arch in row.archs}
+    for row in policy.jit.features:
+        if row.first.name not in emitted:
+            _refuse(f"{row.name} begins with {row.first}, which no toolkit emits")
+        if row.ptx and not row.is_in(row.example):
+            _refuse(f"the example of {row.name} does not use it")
 
 
 def _check_gpus(policy: Policy) -> None:

@@ -16,6 +16,7 @@ from pipeline.policy import load_policy
 from pipeline.policy.tables import FOLDER, read_table
 from tests.regenerate.compare import Comparison, Tables, compare, comparison
 from tests.regenerate.errors import error_cells, runtime_errors
+from tests.regenerate.features import NEW, OLD, feature_cells
 from tests.regenerate.measure import measure
 from tests.regenerate.rewrite import rewrite
 from tests.toolchain import TOOLKITS, ToolFailed
@@ -23,7 +24,7 @@ from tests.toolchain import TOOLKITS, ToolFailed
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-TABLES = ("toolkits", "ptx_minimum", "compression", "errors")
+TABLES = ("toolkits", "ptx_minimum", "compression", "errors", "ptx_features")
 
 
 def main(words: Sequence[str]) -> int:
@@ -47,8 +48,10 @@ def ask(toolkits: Sequence[str], tables: Tables) -> Comparison:
     for toolkit in toolkits:
         measurements.append(measure(toolkit))
         print(f"asked {toolkit}", file=sys.stderr, flush=True)
-    cells = (*compare(measurements, tables).cells, *error_cells(runtime_errors(), tables["errors"]))
-    return comparison(cells, tables)
+    cells = [*compare(measurements, tables).cells, *error_cells(runtime_errors(), tables["errors"])]
+    if {OLD, NEW} <= set(toolkits):
+        cells += feature_cells(tables["ptx_features"])
+    return comparison(tuple(cells), tables)
 
 
 def _parser() -> argparse.ArgumentParser:
