@@ -33,6 +33,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "engine": {"model"},
     "machine": {"model"},
     "gpu": {"audit", "rules", "inventory", "formats", "policy", "model", "binary", "machine"},
+    "rehearse": {"gpu", "rules", "inventory", "formats", "policy", "model", "binary"},
     "build": {"engine", "matrix", "model", "resources", "unpack"},
     "serve": {"engine", "model", "machine", "unpack"},
     "evidence": {"model", "policy"},
@@ -66,7 +67,7 @@ STAYS_IN: dict[str, set[str]] = {
 # Door → the rooms that may use it.
 DOORS: dict[str, set[str]] = {
     "os.environ": {"commands"},
-    "subprocess": {"engine", "build", "gpu", "machine", "serve", "commands"},
+    "subprocess": {"engine", "build", "gpu", "machine", "rehearse", "serve", "commands"},
     "socket": {"engine", "serve"},
 }
 LONGEST_MODULE = 320

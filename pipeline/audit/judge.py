@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.audit.aims import aim_at
@@ -12,6 +13,7 @@ from pipeline.audit.report import AuditedArtifact, AuditReport, Examined
 from pipeline.formats.facts import OTHER_IMAGE, Codec, EntryKind
 from pipeline.model.finding import Outcome, Status
 from pipeline.rules.registry import RULES
+from pipeline.rules.rehearsed import rehearsed_claims
 from pipeline.rules.subject import Subject
 from pipeline.rules.unit import Units, units_of
 
@@ -21,8 +23,10 @@ if TYPE_CHECKING:
     from pipeline.formats.facts import EntryFacts, Inventory
     from pipeline.model.lane import Target
     from pipeline.policy import Policy
+    from pipeline.rules.assembly import Rehearsal
     from pipeline.rules.declaration import Declaration, HostFloor
     from pipeline.rules.registry import Rule
+    from pipeline.rules.subject import Examination
 
 PAYLOAD = "payload"
 
@@ -35,13 +39,15 @@ def audit_artifacts(
     policy: Policy,
     *,
     requirements: tuple[str, ...] = (),
+    rehearsal: Rehearsal | None = None,
     rules: tuple[Rule, ...] = RULES,
 ) -> AuditReport:
     """Judge artifacts against targets, a lane's declaration and a host floor; pure, no I/O.
 
-    ``requirements`` are the distributions that a wheel among the artifacts depends on.
+    ``requirements`` are the distributions that a wheel among the artifacts depends on, ``rehearsal`` what assemblers
+    said about the PTX.
     """
-    device = _all_units(inventories)
+    device = units_in(inventories)
     aims = tuple(aim_at(target, device.loaded, declaration, policy) for target in targets)
     subject = Subject(
         inventories=tuple(inventories),
@@ -51,8 +57,9 @@ def audit_artifacts(
         declaration=declaration,
         host=host,
         requirements=requirements,
+        rehearsal=rehearsal,
     )
-    examinations = [(rule, rule.check(subject)) for rule in rules]
+    examinations = _examinations(subject, rules)
     claims = [claim for _, examination in examinations for claim in examination.claims]
     floors = {sm: minimum_driver(sm, device.loaded, declaration, policy) for sm in {aim.target.sm for aim in aims}}
     return AuditReport(
@@ -67,7 +74,18 @@ def audit_artifacts(
         corrupt=any(claim.rule == "corrupt-input" for claim in claims),
         notes=(*_notes(device), *_other_images(inventories)),
         kernels=kernel_report(subject),
+        rehearsal=rehearsal,
     )
+
+
+def _examinations(subject: Subject, rules: tuple[Rule, ...]) -> list[tuple[Rule, Examination]]:
+    """What each rule found, and what assemblers found for it."""
+    rehearsed = rehearsed_claims(subject)
+    found = ((rule, rule.check(subject)) for rule in rules)
+    return [
+        (rule, replace(done, claims=(*done.claims, *(claim for claim in rehearsed if claim.rule == rule.id))))
+        for rule, done in found
+    ]
 
 
 def _other_images(inventories: Sequence[Inventory]) -> Iterator[str]:
@@ -78,7 +96,8 @@ def _other_images(inventories: Sequence[Inventory]) -> Iterator[str]:
             yield f"{inventory.root}: not judged: {', '.join(others)}"
 
 
-def _all_units(inventories: Sequence[Inventory]) -> Units:
+def units_in(inventories: Sequence[Inventory]) -> Units:
+    """The device code of all artifacts together."""
     each = [units_of(inventory) for inventory in inventories]
     return Units(
         loaded=tuple(unit for units in each for unit in units.loaded),

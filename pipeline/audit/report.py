@@ -10,8 +10,10 @@ from pipeline.model.finding import Status, Verdict
 
 if TYPE_CHECKING:
     from pipeline.audit.kernels import KernelReport
+    from pipeline.model.distribution import Distribution
     from pipeline.model.finding import Finding, Outcome
     from pipeline.model.lane import Target
+    from pipeline.rules.assembly import Rehearsal
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +82,51 @@ class TargetReport:
 
 
 @dataclass(frozen=True, slots=True)
+class LibraryReport:
+    """A library with device code: its architectures, how many containers, and how it fares on each target.
+
+    ``fares`` has ``native``, ``jit``, ``by-design``, ``partly`` (some containers load, others do not), ``fails`` or
+    ``unknown`` for each target's label.
+    """
+
+    path: str
+    archs: tuple[str, ...]
+    containers: int
+    fares: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class DistributionVerdict:
+    """How a distribution fares on a target, and by which rules."""
+
+    target: str
+    verdict: Verdict
+    causes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DistributionReport:
+    """A distribution: the CUDA majors it is of, the toolkits that made its device code, its floor for each SM.
+
+    ``verdicts`` is empty where there is nothing in it to judge: neither ELF nor device code. ``pinned_by`` are the
+    distributions that ask for exactly this version.
+    """
+
+    distribution: Distribution
+    majors: tuple[int, ...]
+    toolkits: tuple[str, ...]
+    floors: dict[int, Floor]
+    verdicts: tuple[DistributionVerdict, ...]
+    libraries: tuple[LibraryReport, ...]
+    pinned_by: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AuditReport:
     """Everything an audit says. ``deep`` tells whether compressed payloads were looked into.
 
-    ``kernels`` is their table where they were read. ``asked`` is false when neither a target nor a declaration nor a
-    host was named: then the audit only shows.
+    ``kernels`` is their table where they were read, ``rehearsal`` what assemblers said where they were asked.
+    ``asked`` is false when neither a target nor a declaration nor a host was named: then the audit only shows.
     """
 
     artifacts: tuple[AuditedArtifact, ...]
@@ -98,6 +140,9 @@ class AuditReport:
     asked: bool = True
     notes: tuple[str, ...] = field(default=())
     kernels: KernelReport | None = None
+    distributions: tuple[DistributionReport, ...] = ()
+    libraries: tuple[LibraryReport, ...] = ()
+    rehearsal: Rehearsal | None = None
 
     @property
     def verdict(self) -> Verdict:

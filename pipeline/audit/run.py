@@ -6,7 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.audit.judge import audit_artifacts
+from pipeline.audit.aims import aim_at
+from pipeline.audit.judge import audit_artifacts, units_in
 from pipeline.audit.wheel import requirements_of
 from pipeline.errors import CorruptInput, UsageError
 from pipeline.formats.facts import Damage, Inventory
@@ -20,7 +21,11 @@ if TYPE_CHECKING:
     from pipeline.inventory.source import Source
     from pipeline.model.lane import Target
     from pipeline.policy import Policy
+    from pipeline.rules.assembly import Rehearsal
     from pipeline.rules.declaration import Declaration, HostFloor
+    from pipeline.rules.subject import Aim
+
+    Rehearse = Callable[[tuple[tuple[Path | Source, Inventory], ...], tuple[Aim, ...]], Rehearsal]
 
 
 def run_audit(
@@ -33,11 +38,13 @@ def run_audit(
     deep: bool = False,
     kernels: bool = False,
     workers: int = 1,
+    rehearse: Rehearse | None = None,
 ) -> AuditReport:
     """Audit files, folders or images; ``UsageError`` where one does not exist.
 
     Of an image for several platforms the declaration's is judged, or else this machine's. Without ``targets`` those of
     the declaration are judged, without ``host`` the declaration's. Up to ``workers`` processes read several paths.
+    ``rehearse`` assembles the PTX that a target's driver would compile.
     """
     for path in paths:
         if isinstance(path, Path) and not path.exists():
@@ -51,7 +58,13 @@ def run_audit(
     requirements = tuple(
         dict.fromkeys(name for path in paths if isinstance(path, Path) for name in requirements_of(path))
     )
-    return audit_artifacts(inventories, targets, declaration, host, policy, requirements=requirements)
+    rehearsal = None
+    if rehearse is not None:
+        aims = tuple(aim_at(target, units_in(inventories).loaded, declaration, policy) for target in targets)
+        rehearsal = rehearse(tuple(zip(paths, inventories, strict=True)), aims)
+    return audit_artifacts(
+        inventories, targets, declaration, host, policy, requirements=requirements, rehearsal=rehearsal
+    )
 
 
 def _read_all(

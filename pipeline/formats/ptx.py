@@ -49,3 +49,14 @@ def check_packed_ptx(content: bytes) -> None:
     version = _VERSION.match(content)
     if _TARGET.match(content, version.end() if version else 0) is None:
         raise FormatError("PTX without .target at its start")
+
+
+def whole_text(content: bytes, version: PtxVersion | None) -> bytes:
+    """An entry's text as a driver gives it to its compiler: no zeros at its end, ``.version`` where it lacks one.
+
+    It goes on the first line, so that line numbers stay those of the text.
+    """
+    text = content.rstrip(b"\0")
+    if version is None or _VERSION.match(text) is not None:
+        return text
+    return f".version {version} ".encode() + text

@@ -47,13 +47,14 @@ def check(subject: Subject) -> Examination:
         _claim(aim, container, kernel)
         for aim, container in everything_served(subject)
         for kernel in container.chosen.kernels
-        if registers_of_block(kernel) > _limit(aim)
+        if registers_of_block(kernel) > limit_on(aim.target.sm)
     )
     return kernel_examination(subject, tuple(claims))
 
 
-def _limit(aim: Aim) -> int:
-    return _REGISTERS_OF_SMALL if aim.target.sm in _SMALL else _REGISTERS
+def limit_on(sm: int) -> int:
+    """Registers that a block may take."""
+    return _REGISTERS_OF_SMALL if sm in _SMALL else _REGISTERS
 
 
 def _claim(aim: Aim, container: Served, kernel: KernelFacts) -> Claim:
@@ -62,7 +63,7 @@ def _claim(aim: Aim, container: Served, kernel: KernelFacts) -> Claim:
         rule=RULE,
         effect=Effect.FAIL if kernel.exact else Effect.WARNING,
         path=str(container.path),
-        declared=f"at most {_limit(aim)} registers in a block on sm_{aim.target.sm}",
+        declared=f"at most {limit_on(aim.target.sm)} registers in a block on sm_{aim.target.sm}",
         observed=f"{name} in {container.chosen.image.what}: {kernel.registers} registers x {kind} {kernel.threads} "
         f"threads are {registers_of_block(kernel)}",
         remedy="leave the register count to the assembler (no .maxnreg), or make the block smaller",

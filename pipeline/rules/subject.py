@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pipeline.model.lane import Target
     from pipeline.model.paths import MemberPath
     from pipeline.policy import Policy
+    from pipeline.rules.assembly import Rehearsal
     from pipeline.rules.choice import Selection
     from pipeline.rules.declaration import Declaration, HostFloor
     from pipeline.rules.obstacle import Obstacle
@@ -96,7 +97,8 @@ class Aim:
 class Subject:
     """Everything the rules may look at: facts, what is declared, the policy. Rules read it and nothing else.
 
-    ``requirements`` are the distributions that a wheel names in its metadata, normalized.
+    ``requirements`` are the distributions that a wheel names in its metadata, normalized; ``rehearsal`` is what
+    assemblers said about PTX, where they were asked.
     """
 
     inventories: tuple[Inventory, ...]
@@ -106,6 +108,7 @@ class Subject:
     declaration: Declaration | None = None
     host: HostFloor | None = None
     requirements: tuple[str, ...] = ()
+    rehearsal: Rehearsal | None = None
 
     @property
     def elves(self) -> tuple[ElfFacts, ...]:

@@ -10,6 +10,7 @@ from pipeline.model.cpu import CpuLevel
 from pipeline.model.lane import Flavour, Platform
 from pipeline.model.versions import GlibcVersion, GlibcxxVersion, ToolkitVersion
 from pipeline.rules.declaration import Declaration, HostFloor
+from tests.rehearse.assemblers import ptx
 from tests.rules.forge import Elf, build, container, images, pack
 from tests.rules.saved import save_image
 from tests.toolchain import TOOLKITS, Image, fatbinary, ptxas
@@ -28,6 +29,7 @@ class Asked:
     host: HostFloor | None = None
     declaration: Declaration | None = None
     kernels: bool = False
+    rehearse: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,17 @@ def library(toolkit: str = "12.8", names: str = "80", codec: str = "none", **elf
 
     def make(folder: Path) -> Path:
         return build(Elf("libk.so", [container(toolkit, names, codec)], **elf), folder)  # type: ignore[arg-type]
+
+    return make
+
+
+def bare_ptx(body: str, before: str = "") -> Callable[[Path], Path]:
+    """A PTX file with one kernel."""
+
+    def make(folder: Path) -> Path:
+        path = folder / "k.ptx"
+        path.write_text(ptx(body, before=before))
+        return path
 
     return make
 
@@ -204,6 +217,11 @@ TWINS: tuple[Twins, ...] = (
         Asked(packed(image("80", FIRST, SECOND), image("90", FIRST, SECOND)), "90@570", kernels=True),
     ),
     Twins(
+        "jit-feature",
+        Asked(bare_ptx("tanh.approx.f32 %f1, %f2;"), "61@535", rehearse=True),
+        Asked(bare_ptx("ex2.approx.f32 %f1, %f2;"), "61@535", rehearse=True),
+    ),
+    Twins(
         "static-shared-memory",
         Asked(packed(image("80", entry("big", shared=100 << 10), kind="ptx")), "120@570", kernels=True),
         Asked(packed(image("80", entry("big", shared=48 << 10), kind="ptx")), "120@570", kernels=True),
@@ -212,6 +230,11 @@ TWINS: tuple[Twins, ...] = (
         "register-budget",
         Asked(packed(image("80", entry("heavy", HEAVY, registers=240))), "80@570", kernels=True),
         Asked(packed(image("80", entry("heavy", ASKED, registers=240))), "80@570", kernels=True),
+    ),
+    Twins(
+        "rehearsal",
+        Asked(bare_ptx("call nothing;", ".extern .func nothing;"), "61@535", rehearse=True),
+        Asked(bare_ptx("call nothing;", ".func nothing { ret; }"), "61@535", rehearse=True),
     ),
     Twins(
         "needed-library",

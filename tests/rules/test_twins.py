@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.audit import audit_artifacts
+from pipeline.audit.aims import aim_at
+from pipeline.audit.judge import units_in
 from pipeline.audit.run import read_or_damage
 from pipeline.model.finding import Status, Verdict
 from pipeline.policy import Policy, load_policy
+from pipeline.rehearse import rehearse
 from pipeline.rules.registry import RULES
+from tests.rehearse.assemblers import SETTINGS
 from tests.rules.cases import TWINS, Asked, Twins
 
 if TYPE_CHECKING:
@@ -30,12 +34,15 @@ def policy() -> Policy:
 def audited(asked: Asked, folder: Path, policy: Policy, rules: tuple[Rule, ...] = RULES) -> AuditReport:
     path = asked.make(folder)
     target = policy.parse_target(asked.target)
+    inventory = read_or_damage(path, deep=False, kernels=asked.kernels)
+    aim = aim_at(target, units_in([inventory]).loaded, asked.declaration, policy)
     return audit_artifacts(
-        [read_or_damage(path, deep=False, kernels=asked.kernels)],
+        [inventory],
         [target],
         asked.declaration,
         asked.host,
         policy,
+        rehearsal=rehearse([(path, inventory)], [aim], policy, SETTINGS) if asked.rehearse else None,
         rules=rules,
     )
 
