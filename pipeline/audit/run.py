@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from pipeline.rules.declaration import Declaration, HostFloor
     from pipeline.rules.subject import Aim
 
-    Rehearse = Callable[[tuple[tuple[Path | Source, Inventory], ...], tuple[Aim, ...]], Rehearsal]
+    Artifacts = tuple[tuple[Path | Source, Inventory], ...]
+    Rehearse = Callable[[Artifacts, tuple[Aim, ...]], Rehearsal]
 
 
 def run_audit(

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.commands.artifact import HELP, artifact
-from pipeline.commands.options import add_format, add_lanes, add_matrix, add_output, colored, emit, terminal_width
+from pipeline.commands.options import (
+    add_format,
+    add_lanes,
+    add_matrix,
+    add_output,
+    add_state,
+    colored,
+    emit,
+    environment,
+    terminal_width,
+)
 from pipeline.errors import ExitStatus, NothingExamined, UsageError
 
 if TYPE_CHECKING:
-    import argparse
-
     from pipeline.audit import AuditReport
+    from pipeline.audit.run import Artifacts, Rehearse
+    from pipeline.policy import Policy
+    from pipeline.rules.assembly import Rehearsal
     from pipeline.rules.declaration import Declaration, HostFloor
+    from pipeline.rules.subject import Aim
+
+_MOST_SECONDS = 86_400
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,8 +50,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--host", metavar="FLOOR", help="glibc=2.31,glibcxx=3.4.28,cpu=x86-64-v2,library=libgomp.so.1")
     parser.add_argument("--deep", action="store_true", help="unpack compressed payloads and look into them")
     parser.add_argument("--kernels", action="store_true", help="list kernels by name and judge them (implies --deep)")
+    parser.add_argument(
+        "--rehearse", action="store_true", help="assemble the PTX that the target's driver would compile, and judge it"
+    )
+    parser.add_argument(
+        "--rehearse-seconds", metavar="N", type=_seconds, help="processor time for one PTX text (default 600)"
+    )
+    add_state(parser)
     add_format(parser)
     add_output(parser)
+
+
+def _seconds(text: str) -> float:
+    if not text.isascii() or not text.isdigit() or not 0 < int(text) <= _MOST_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of seconds up to {_MOST_SECONDS}")
+    return float(text)
 
 
 def execute(arguments: argparse.Namespace) -> ExitStatus:
@@ -57,12 +86,35 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
         deep=arguments.deep,
         kernels=arguments.kernels,
         workers=os.cpu_count() or 1,
+        rehearse=_rehearsed(arguments, policy) if arguments.rehearse else None,
     )
     emit(arguments, _written(arguments, report))
     if report.status is ExitStatus.NOTHING_EXAMINED:
         names = ", ".join(str(path) for path in arguments.path)
         raise NothingExamined(f"{names}: neither ELF nor device code", remedy="name the bundle or the library itself")
     return report.status
+
+
+def _rehearsed(arguments: argparse.Namespace, policy: Policy) -> Rehearse:
+    """How this machine rehearses; what it is at goes to stderr."""
+    from pipeline.commands.build_settings import settings_for
+    from pipeline.rehearse import rehearse
+    from pipeline.report.progress import Talk
+    from pipeline.stages.assemblers import rehearse_settings
+
+    if not arguments.target and not arguments.lane:
+        raise UsageError("--rehearse is for a target", remedy="give --target SM@DRIVER, or --matrix and --lane")
+    network = settings_for(arguments.matrix or Path("matrix.yaml"), environment()).network
+    talk = Talk(sys.stderr, environment())
+    name = arguments.path[0] if len(arguments.path) == 1 else f"{len(arguments.path)} artifacts"
+
+    def run(artifacts: Artifacts, aims: tuple[Aim, ...]) -> Rehearsal:
+        with talk.step(str(name), "rehearse") as step:
+            cache = arguments.state / "cache"
+            settings = rehearse_settings(cache, network, step, seconds=arguments.rehearse_seconds)
+            return rehearse(artifacts, aims, policy, settings)
+
+    return run
 
 
 def _host(arguments: argparse.Namespace) -> HostFloor | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pipeline.model.document import document
+from pipeline.report.distributions_json import distribution_content, library_content
 from pipeline.report.kernels_json import kernels_content
+from pipeline.report.rehearsal_json import rehearsal_content
 
 if TYPE_CHECKING:
     from pipeline.audit.report import AuditReport, PassVerdict, TargetReport
@@ -32,7 +34,14 @@ def audit_document(report: AuditReport) -> dict[str, Any]:
         "outcomes": [outcome.to_json() for outcome in report.outcomes],
         "findings": [finding.to_json() for finding in report.findings],
         "notes": list(report.notes),
+        **(
+            {"distributions": [distribution_content(item) for item in report.distributions]}
+            if report.distributions
+            else {}
+        ),
+        "libraries": [library_content(item) for item in report.libraries],
         **({"kernels": kernels_content(report.kernels)} if report.kernels is not None else {}),
+        **({"rehearsal": rehearsal_content(report.rehearsal)} if report.rehearsal is not None else {}),
     }
 
 

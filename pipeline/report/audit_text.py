@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.model.finding import Severity, Status, Verdict
+from pipeline.model.paths import printable
+from pipeline.report.distributions_text import coverage_text, distributions_text, failing
 from pipeline.report.fold import folded, short_digests
+from pipeline.report.rehearsal_text import rehearsal_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +20,7 @@ _WORDS = {Verdict.PASS: "PASS", Verdict.FAIL: "FAIL", Verdict.UNKNOWN: "UNKNOWN"
 _COLOURS = {Verdict.PASS: "32", Verdict.FAIL: "31", Verdict.UNKNOWN: "33"}
 _MARKS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "note"}
 _MOST_ALIKE = 3
+_MOST_KERNELS = 6
 _UNITS = ("B", "kB", "MB", "GB")
 
 
@@ -25,7 +29,10 @@ def audit_text(report: AuditReport, *, colour: bool = False, width: int = 0) -> 
     parts = (
         folded(_head(report), width),
         _targets(report, colour=colour, width=width),
+        distributions_text(report),
+        coverage_text(report.libraries, [target.target.label for target in report.targets]),
         folded(_findings(report), width),
+        folded(rehearsal_lines(report.rehearsal) if report.rehearsal else (), width),
         folded(_tail(report), width),
     )
     return "\n".join(line for part in parts for line in part) + "\n"
@@ -57,6 +64,8 @@ def _targets(report: AuditReport, *, colour: bool, width: int) -> Iterator[str]:
         first, *rest = folded([f"{word:<7}  {target.target.label:<{widest}}  {_why(target)}".rstrip()], width)
         yield first.replace(word, f"\x1b[{_COLOURS[target.verdict]}m{word}\x1b[0m", 1) if colour else first
         yield from rest
+        if because := failing(report, target.target.label):
+            yield from folded([f"{'':<7}  {because}"], width)
     if report.targets:
         yield ""
 
@@ -120,6 +129,9 @@ def _block(findings: list[Finding]) -> Iterator[str]:
     more = f" and {further} more {'place' if further == 1 else 'places'}" if further else ""
     yield f"  at  {short_digests(first.path)}{more}"
     yield f"  declared  {first.declared}"
+    if lost := dict.fromkeys(name for finding in findings for name in finding.kernels):
+        more = f" and {len(lost) - _MOST_KERNELS} more" if len(lost) > _MOST_KERNELS else ""
+        yield f"  dies  {', '.join(printable(name) for name in list(lost)[:_MOST_KERNELS])}{more}"
     yield f"  fix  {first.remedy}"
 
 
