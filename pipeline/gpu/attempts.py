@@ -71,8 +71,8 @@ class _Task:
 class Attempts:
     """The workers of one pass. Containers are told to a worker ahead of its answers as far as its pipe holds them.
 
-    ``fresh`` asks for a process of its own for every repeated container. ``decides`` says that this pass decides
-    whether something is missing: then every failure is repeated, else those that were not foreseen.
+    ``decides`` says that this pass decides whether something is missing: then every failure is repeated, else those
+    that were not foreseen. ``fresh`` asks for a process of its own for every repeated container.
     """
 
     def __init__(self, environment: Mapping[str, str], *, limits: Limits, fresh: bool, decides: bool) -> None:
@@ -197,7 +197,7 @@ class Attempts:
                 self._told += 1
 
     def _is_repeated(self, answer: Answer, expected: str | None) -> bool:
-        return self._decides or self._fresh or not answer.healthy or answer.result != expected
+        return self._decides or not answer.healthy or answer.result != expected
 
     def _again(self, image: bytes, first: Answer, expected: str | None) -> Answer:
         """Ask a second process; where the two differ, or the failure was not foreseen, one that is new."""

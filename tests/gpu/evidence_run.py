@@ -58,6 +58,7 @@ def parse() -> argparse.Namespace:
         sub.add_argument("--out", type=Path, required=True)
         if step is extract:
             sub.add_argument("--of-a-kind", type=int, default=40, help="containers of which the same is foreseen")
+            sub.add_argument("--failing", type=int, default=15, help="of those, where they are foreseen to fail")
             sub.add_argument("--bytes-of-a-kind", type=int, default=800_000)
             sub.add_argument("--largest", type=int, default=400_000, help="larger containers stay behind")
             sub.add_argument("--images", type=int, default=0, help="single images of each architecture")
@@ -84,7 +85,9 @@ def parse() -> argparse.Namespace:
 def extract(arguments: argparse.Namespace) -> int:
     """Copy some containers of each kind out of large artifacts, to travel alone."""
     policy = load_policy()
-    wish = extracting.Wish(arguments.of_a_kind, arguments.bytes_of_a_kind, arguments.largest, arguments.images)
+    wish = extracting.Wish(
+        arguments.of_a_kind, arguments.failing, arguments.bytes_of_a_kind, arguments.largest, arguments.images
+    )
     target = policy.parse_target(arguments.target)
     for line in extracting.extract(arguments.artifacts, arguments.out, target, policy, wish):
         sys.stdout.write(f"{line}\n")

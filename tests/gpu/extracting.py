@@ -15,6 +15,7 @@ from pipeline.formats.device import Flaw, read_run
 from pipeline.formats.facts import EntryKind
 from pipeline.formats.fatbin import ContainerReader, EntryNames
 from pipeline.formats.payload import Glance, unpack
+from pipeline.gpu.answer import SUCCESS
 from pipeline.gpu.containers import Pieces, pour
 from pipeline.gpu.forecast import Forecaster
 from pipeline.inventory import take_inventory
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.formats.facts import EntryFacts
+    from pipeline.gpu.forecast import Forecast
     from pipeline.model.lane import Target
     from pipeline.model.paths import MemberPath
     from pipeline.policy import Policy
@@ -34,13 +36,18 @@ if TYPE_CHECKING:
 class Wish:
     """How many of a kind, of how many bytes; containers are of a kind when the same is foreseen of them.
 
+    ``failing`` is how many are taken of which it is foreseen that they do not load: each costs a process of its own.
     ``images`` single images of each architecture are taken besides, as cuobjdump would.
     """
 
     of_a_kind: int
+    failing: int
     bytes_of_a_kind: int
     largest: int
     images: int
+
+    def most(self, forecast: Forecast) -> int:
+        return self.of_a_kind if forecast.of(JitPass.AS_IS) == SUCCESS else self.failing
 
 
 def extract(artifacts: Iterable[Path], out: Path, target: Target, policy: Policy, wish: Wish) -> Iterator[str]:
@@ -66,17 +73,20 @@ def containers(artifact: Path, target: Target, policy: Policy, wish: Wish) -> It
     """Some of each kind, the smallest, each different one once."""
     inventory = take_inventory(artifact)
     kinds: dict[tuple[object, ...], list[tuple[int, MemberPath]]] = defaultdict(list)
+    most: dict[tuple[object, ...], int] = {}
     for item in Forecaster.of(inventory, target, policy, None).containers(inventory):
         if item.forecast is not None and item.size <= wish.largest:
-            kinds[item.role, *(item.forecast.of(jit) for jit in JitPass)].append((item.size, item.path))
-    wanted = {path: kind for kind, paths in kinds.items() for _, path in sorted(paths)[: 4 * wish.of_a_kind]}
+            kind = (item.role, *(item.forecast.of(jit) for jit in JitPass))
+            kinds[kind].append((item.size, item.path))
+            most[kind] = wish.most(item.forecast)
+    wanted = {path: kind for kind, paths in kinds.items() for _, path in sorted(paths)[: 4 * most[kind]]}
     loadable = [item for item in inventory.fatbins if item.path in wanted]
     found: dict[tuple[object, ...], list[tuple[str, bytes]]] = defaultdict(list)
     seen: set[bytes] = set()
 
     def give(place: MemberPath, image: bytes) -> None:
         digest, here = hashlib.sha256(image).digest(), found[wanted[place]]
-        fits = len(here) < wish.of_a_kind and sum(len(one) for _, one in here) + len(image) <= wish.bytes_of_a_kind
+        fits = len(here) < most[wanted[place]] and sum(len(one) for _, one in here) + len(image) <= wish.bytes_of_a_kind
         if fits and digest not in seen:
             seen.add(digest)
             here.append(("-".join(place.parts[1:]).replace("/", "_")[-100:], image))

@@ -218,12 +218,12 @@ def test_what_was_told_ahead_is_neither_lost_nor_blamed(
 def test_a_failure_that_decides_nothing_and_was_foreseen_is_not_repeated(
     driver: StandIn, tmp_path: Path, policy: GetPolicy
 ) -> None:
-    """A fourth context costs as much as a quarter of a load; the context is asked after each failure all the same."""
+    """Drivers make contexts one after the other: a fourth one costs a fifth of a load (measured, H200)."""
     file = made.library(tmp_path / "lib.so", [native(driver, serial) for serial in range(3)])
     load_modules(file, policy, settings(driver))
     assert sum(mode == "2" for _, mode, *_ in driver.loads()) == 3
     load_modules(file, policy, settings(driver, fresh=True))
-    assert len({process for process, mode, *_ in driver.loads() if mode == "2"}) == 1 + 4
+    assert len({process for process, mode, *_ in driver.loads() if mode == "2"}) == 2
 
 
 def test_a_failure_that_decides_nothing_and_was_not_foreseen_is_repeated(
