@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.evidence import scope_of
 from pipeline.gate.standing import CheckStanding, Standing
-from pipeline.gate.targets import stand_target
+from pipeline.gate.targets import passes, stand_target
 from pipeline.gate.verdict import LaneVerdict
 from pipeline.model.finding import Status
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from pipeline.model.evidence import Evidence
     from pipeline.model.lane import Lane, Waiver
     from pipeline.policy import Policy
+
+_STANDS = {"audit": Standing.INFERRED, "diff": Standing.INFERRED, "rehearse": Standing.REHEARSED}
+"""What a pass is worth by its kind; everything else was seen where it was to be."""
 
 
 def judge(
@@ -56,7 +59,7 @@ def refuse(lane: Lane, error: CubingateError, policy: Policy) -> LaneVerdict:
 def _other_checks(lane: Lane) -> Iterator[str]:
     """The checks on promised GPUs that nothing requires."""
     for target in lane.targets:
-        yield from (check for check in target.checks if check not in lane.required)
+        yield from (check for check in (*target.checks, target.rehearsal) if check not in lane.required)
 
 
 def _was_seen_to_fail(stand: CheckStanding) -> bool:
@@ -95,12 +98,20 @@ def _stand_on_evidence(lane: Lane, check: str, about: Sequence[Evidence], terms:
     newest = counting[-1]
     if newest.outcome.status is Status.SKIPPED:
         return CheckStanding(check, Standing.MISSING, f"skipped: {newest.outcome.reason}", newest)
+    if _needs_no_rehearsal(newest):
+        return CheckStanding(check, Standing.INFERRED, newest.outcome.reason or "", newest)
     if newest.outcome.status is not Status.PASS:
         return CheckStanding(check, Standing.FAILED, newest.outcome.reason or newest.outcome.status.value, newest)
     misplaced = _seen_elsewhere(lane, check, newest, terms.policy)
     if misplaced:
         return CheckStanding(check, Standing.MISSING, misplaced, newest)
-    return CheckStanding(check, Standing.INFERRED if check in {"audit", "diff"} else Standing.PROVEN, "", newest)
+    return CheckStanding(check, _STANDS.get(check.partition("@")[0], Standing.PROVEN), "", newest)
+
+
+def _needs_no_rehearsal(record: Evidence) -> bool:
+    """Whether machine code serves the target, so that nothing is compiled there: that follows from the bytes."""
+    kind, _, where = record.check.partition("@")
+    return kind == "rehearse" and record.outcome.status is Status.NOT_APPLICABLE and passes(record, where)
 
 
 def _counting(lane: Lane, check: str, about: Sequence[Evidence], terms: Terms) -> tuple[list[Evidence], str]:
@@ -118,9 +129,9 @@ def _counting(lane: Lane, check: str, about: Sequence[Evidence], terms: Terms) -
 
 def _seen_elsewhere(lane: Lane, check: str, record: Evidence, policy: Policy) -> str | None:
     """Why a passing record was not seen where ``check`` asks (``KIND@cpu``, ``KIND@SM@DRIVER``); ``None`` if it was."""
-    _, _, where = check.partition("@")
+    kind, _, where = check.partition("@")
     machine = record.machine
-    if not where:
+    if not where or kind == "rehearse":  # whatever machine assembles: it is for the target that the check names
         return None
     if machine.platform != lane.platform:
         return f"seen on {machine.platform}, which is no evidence for {lane.platform}"

@@ -124,6 +124,7 @@ class _Bench:
         yield self._case("no bundle", self._good(), artifact=None)
 
     def _misplaced(self) -> Iterator[Case]:
+        yield self._case("a rehearsal in place of a GPU", [self._record("audit"), self._record(_TARGET.rehearsal)])
         other = replace(_BUNDLE, sha256="0" * 64)
         yield self._case("one byte of the bundle changed", self._good(), artifact=other)
         promised_less = replace(_LANE, targets=(), required=_CHECKS)

@@ -41,7 +41,8 @@ class CheckStanding:
 class TargetStanding:
     """How one promised target is known to be served.
 
-    ``proofs`` are the records that were seen on such a GPU and driver, none unless it is proven. ``rules`` are those
+    ``proofs`` are the records that were seen on such a GPU and driver, none unless it is proven; ``rehearsals`` those
+    of its PTX that an assembler accepted, none unless it is rehearsed. ``rules`` are those
     of the audit that passed and from which it follows. ``elsewhere`` names the other drivers on which a GPU of this
     SM passed with these bytes: that is what it is, and no proof of this target.
     """
@@ -50,6 +51,7 @@ class TargetStanding:
     standing: Standing
     reason: str
     proofs: tuple[Evidence, ...] = ()
+    rehearsals: tuple[Evidence, ...] = ()
     rules: tuple[str, ...] = ()
     elsewhere: tuple[str, ...] = ()
 
@@ -62,9 +64,18 @@ class TargetStanding:
             "standing": self.standing.value,
             "reason": self.reason or None,
             "proven_on": [_seen(record) for record in self.proofs],
+            "rehearsed_with": [word for record in self.rehearsals for word in assemblers_of(record)],
             "inferred_by": list(self.rules),
             "seen_elsewhere": list(self.elsewhere),
         }
+
+
+def assemblers_of(record: Evidence) -> tuple[str, ...]:
+    """The assemblers that stood for the driver's JIT, as the rehearsal's document names them."""
+    rehearsal = record.document.get("rehearsal")
+    rows = rehearsal.get("targets") if isinstance(rehearsal, dict) else None
+    found = [row.get("assembler") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+    return tuple(str(row.get("name")) for row in found if isinstance(row, dict))
 
 
 def _seen(record: Evidence) -> dict[str, Any]:

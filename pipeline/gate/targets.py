@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.gate.standing import Standing, TargetStanding
@@ -31,7 +32,28 @@ def stand_target(
     if proving and all(check.standing is Standing.PROVEN for check in proving):
         proofs = tuple(check.evidence for check in proving if check.evidence is not None)
         return TargetStanding(target, Standing.PROVEN, "", proofs, elsewhere=elsewhere)
-    return _inferred(target, checks.get("audit"), proving, elsewhere)
+    rehearsal = checks.get(target.rehearsal)
+    if rehearsal is not None and _refuses(rehearsal, lane):
+        return TargetStanding(target, Standing.FAILED, f"{rehearsal.check}: {rehearsal.reason}", elsewhere=elsewhere)
+    looked_for = proving if rehearsal is None else [*proving, rehearsal]
+    required = [check for check in looked_for if check.check in lane.required]
+    return _rehearsed(_inferred(target, checks.get("audit"), required or proving, elsewhere), rehearsal)
+
+
+def _refuses(rehearsal: CheckStanding, lane: Lane) -> bool:
+    """A refusal counts whoever asked; an assembler that could not be tried only where it had to be."""
+    if rehearsal.standing is not Standing.FAILED or rehearsal.evidence is None:
+        return False
+    return rehearsal.check in lane.required or rehearsal.evidence.outcome.status is Status.FAIL
+
+
+def _rehearsed(inferred: TargetStanding, rehearsal: CheckStanding | None) -> TargetStanding:
+    """More than inferred where an assembler accepted all that would be compiled; never without a passing audit."""
+    if rehearsal is None or rehearsal.evidence is None or inferred.standing is not Standing.INFERRED:
+        return inferred
+    if rehearsal.standing is not Standing.REHEARSED:
+        return replace(inferred, reason=inferred.reason or rehearsal.reason)
+    return replace(inferred, standing=Standing.REHEARSED, rehearsals=(rehearsal.evidence,))
 
 
 def _inferred(
@@ -43,7 +65,7 @@ def _inferred(
     why = f"{lacking.check}: {lacking.reason}" if lacking else ""
     if audit is None or audit.evidence is None:
         return TargetStanding(target, Standing.MISSING, why or _NOTHING_KNOWN, elsewhere=elsewhere)
-    if audit.standing is not Standing.INFERRED or not _passes(audit.evidence, target):
+    if audit.standing is not Standing.INFERRED or not passes(audit.evidence, target.label):
         reason = f"audit: {audit.reason or 'has no passing verdict for it'}"
         standing = Standing.FAILED if audit.standing is Standing.FAILED else Standing.MISSING
         return TargetStanding(target, standing, reason, elsewhere=elsewhere)
@@ -68,10 +90,11 @@ def _elsewhere(target: Target, about: Iterable[Evidence], policy: Policy) -> tup
     return tuple(dict.fromkeys(label for label in labels if label and not policy.proves(label, target.label)))
 
 
-def _passes(audit: Evidence, target: Target) -> bool:
+def passes(audit: Evidence, label: str) -> bool:
+    """Whether that audit's verdict on a target (``80@535.288.01``) is a pass; a rehearsal has an audit's document."""
     rows = audit.document.get("targets")
     for row in rows if isinstance(rows, list) else ():
-        if isinstance(row, dict) and f"{row.get('sm')}@{row.get('driver')}" == target.label:
+        if isinstance(row, dict) and f"{row.get('sm')}@{row.get('driver')}" == label:
             return row.get("verdict") == Verdict.PASS.value
     return False
 

@@ -146,7 +146,7 @@ def _targets(row: Row) -> tuple[Target, ...]:
 
 def _possible_checks(targets: Sequence[Target], *, compared: bool) -> tuple[str, ...]:
     always = ("audit", *(("diff",) if compared else ()), "smoke@cpu")
-    return (*always, *(check for target in targets for check in target.checks))
+    return (*always, *(check for target in targets for check in (*target.checks, target.rehearsal)))
 
 
 def required_checks(flavour: Flavour, targets: Sequence[Target], *, compared: bool = False) -> tuple[str, ...]:
@@ -154,8 +154,7 @@ def required_checks(flavour: Flavour, targets: Sequence[Target], *, compared: bo
     read = ("audit", "diff") if compared else ("audit",)
     if flavour is Flavour.CPU:
         return (*read, "smoke@cpu")
-    proofs = [check for target in targets if target.required for check in target.checks]
-    return (*read, *proofs)
+    return (*read, *(check for target in targets for check in target.asked))
 
 
 def lane_of(row: Row, lane_id: str, bundle: BundleSpec) -> Lane:

@@ -229,8 +229,8 @@ def misnamed_gpu(lane: Lane, policy: Policy) -> Iterator[Finding]:
 def unproven(lane: Lane, _policy: Policy) -> Iterator[Finding]:
     """A required target without a check on that GPU is promised and never proven; a smoke on the CPU proves nothing."""
     for target in lane.targets:
-        missing = [check for check in target.checks if check not in lane.required]
-        if target.required and missing:
+        missing = [check for check in target.asked if check not in lane.required]
+        if missing:
             remedy = f"add {', '.join(missing)} to required, or let suffices: inferred do for the target"
             finding = found(
                 lane,

@@ -211,8 +211,8 @@ TARGET_DEFINITION = Record(
         Key("gpu", WORD, "Name of the GPU."),
         Key(
             "suffices",
-            Choice(("proven", "inferred")),
-            "Which proof a release needs: seen on such a GPU, or an audit of the bytes (default proven).",
+            Choice(("proven", "rehearsed", "inferred")),
+            "Which proof a release needs: seen on such a GPU, PTX assembled, or an audit of the bytes (default proven).",
         ),
         Key("required", Flag(), "`false` is another way to write `suffices: inferred`."),
         Key("runner", Items(WORD, unique=True), "Labels of the CI runner with this GPU."),

@@ -69,6 +69,21 @@ class Target:
         return (f"load@{self.label}", f"smoke@{self.label}")
 
     @property
+    def rehearsal(self) -> str:
+        """The check that rehearses it."""
+        return f"rehearse@{self.label}"
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The checks that a release needs for what suffices; an inferred target has none besides the audit."""
+        return {Proof.PROVEN: self.checks, Proof.REHEARSED: (self.rehearsal,), Proof.INFERRED: ()}[self.suffices]
+
+    @property
+    def compilation(self) -> str:
+        """The check that compiles for it what its users' machines compile."""
+        return f"jit@{self.label}"
+
+    @property
     def label(self) -> str:
         """The contract's spelling: ``80@535.288.01``."""
         return f"{self.sm}@{self.driver}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.gate import LaneVerdict, Standing
+from pipeline.gate.standing import assemblers_of
 from pipeline.report.color import paint
 from pipeline.report.columns import columns
 
@@ -65,6 +66,9 @@ def _target(target: TargetStanding, *, color: bool) -> list[str]:
     lines = [f"  target {name}: {paint(target.standing.value, _STYLES[target.standing], color=color)}"]
     lines[0] += f" ({target.target.suffices} suffices)" if not target.target.required else ""
     lines += [f"    seen  {record.check}, {record.finished[:16]}{_where(record)}" for record in target.proofs]
+    lines += [
+        f"    with  {word}, {record.finished[:16]}" for record in target.rehearsals for word in assemblers_of(record)
+    ]
     if target.rules and target.standing is not Standing.PROVEN:
         lines.append(f"    by    {', '.join(target.rules)}")
     if target.reason:

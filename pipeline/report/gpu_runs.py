@@ -43,10 +43,11 @@ def _cells(run: GpuRun) -> tuple[str, ...]:
 
 def _counts(runs: Sequence[GpuRun], plan: Plan) -> list[str]:
     lanes = {lane for run in runs for lane, _ in run.proves}
-    inferred = {target.label for lane in plan.lanes for target in lane.targets if not target.required}
+    others = {target.label: target.suffices for lane in plan.lanes for target in lane.targets if not target.required}
     counts = [f"{_many(len(runs), 'GPU run')} for {_many(len(lanes), 'lane')} of {plan.matrix_file}"]
-    if inferred:
-        counts.append(f"none for {', '.join(sorted(inferred))}: inferred suffices")
+    for proof in dict.fromkeys(others.values()):
+        labels = sorted(label for label, suffices in others.items() if suffices is proof)
+        counts.append(f"none for {', '.join(labels)}: {proof} suffices")
     return counts
 
 

@@ -13,6 +13,7 @@ from pipeline.stages.check import Check, ensure_evidence
 from pipeline.stages.diff import diff_lane
 from pipeline.stages.gate import judge_plan
 from pipeline.stages.load import load_lane
+from pipeline.stages.rehearse import rehearse_lane
 from pipeline.stages.smoke import smoke_lane
 
 if TYPE_CHECKING:
@@ -23,7 +24,13 @@ if TYPE_CHECKING:
     from pipeline.model.lane import Lane, Plan
     from pipeline.stages.street import Street
 
-CHECKS: dict[str, Check] = {"audit": audit_lane, "diff": diff_lane, "load": load_lane, "smoke": smoke_lane}
+CHECKS: dict[str, Check] = {
+    "audit": audit_lane,
+    "diff": diff_lane,
+    "rehearse": rehearse_lane,
+    "load": load_lane,
+    "smoke": smoke_lane,
+}
 """How each kind of required check looks; the kind is what stands before the first ``@``."""
 
 ON_DEMAND = "not built: on demand, ask for it with --lane"

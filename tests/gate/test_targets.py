@@ -163,3 +163,87 @@ def test_a_waived_proof_is_waived_and_not_inferred(tmp_path: Path) -> None:
 def test_without_a_bundle_every_target_is_missing() -> None:
     verdict = judge(LANE, None, [], terms=TERMS)
     assert [target.standing for target in verdict.targets] == [Standing.MISSING]
+
+
+REHEARSAL = f"rehearse@{LABEL}"
+TRIED = cuda_lane(required=("audit", REHEARSAL), targets=(replace(PROMISED, suffices=Proof.REHEARSED),))
+
+
+def rehearsal(lane: Lane, artifact: Artifact, verdict: str = "pass", **changes: Any) -> Evidence:
+    document = {
+        "targets": [{"sm": "80", "driver": "535.288.01", "verdict": verdict}],
+        "rehearsal": {"targets": [{"assembler": {"name": "ptxas 12.2.140"}}]},
+    }
+    return record(lane, artifact, REHEARSAL, document=document, **changes)
+
+
+def test_a_target_whose_ptx_was_accepted_is_rehearsed_and_says_by_what(tmp_path: Path) -> None:
+    artifact = bundle(tmp_path, TRIED)
+    verdict, target = judged(TRIED, artifact, audit(TRIED, artifact), rehearsal(TRIED, artifact))
+    assert verdict.approved
+    assert target.standing is Standing.REHEARSED
+    assert target.to_json()["rehearsed_with"] == ["ptxas 12.2.140"]
+    assert verdict.to_json()["rehearsed"] == [REHEARSAL]
+    assert verdict.to_json()["inferred"] == ["audit"]
+    assert target.to_json()["proven_on"] == []
+
+
+def test_a_rehearsal_is_never_a_proof_and_never_goes_without_an_audit(tmp_path: Path) -> None:
+    artifact = bundle(tmp_path, LANE)
+    verdict, target = judged(LANE, artifact, audit(LANE, artifact), rehearsal(LANE, artifact))
+    assert not verdict.approved
+    assert target.standing is Standing.REHEARSED
+    artifact = bundle(tmp_path, TRIED)
+    verdict, target = judged(TRIED, artifact, rehearsal(TRIED, artifact))
+    assert not verdict.approved
+    assert target.standing is Standing.MISSING
+
+
+def test_proof_goes_before_rehearsal(tmp_path: Path) -> None:
+    artifact = bundle(tmp_path, TRIED)
+    evidence = [audit(TRIED, artifact), rehearsal(TRIED, artifact), *proofs(TRIED, artifact)]
+    assert judged(TRIED, artifact, *evidence)[1].standing is Standing.PROVEN
+
+
+@pytest.mark.parametrize("status", [Status.FAIL, Status.ERROR, Status.SKIPPED])
+def test_a_rehearsal_that_is_no_pass_refuses(tmp_path: Path, status: Status) -> None:
+    artifact = bundle(tmp_path, TRIED)
+    tried = rehearsal(TRIED, artifact, status=status)
+    verdict, target = judged(TRIED, artifact, audit(TRIED, artifact), tried)
+    assert not verdict.approved
+    assert target.standing is (Standing.INFERRED if status is Status.SKIPPED else Standing.FAILED)
+
+
+def test_a_missing_rehearsal_refuses_and_leaves_the_target_inferred(tmp_path: Path) -> None:
+    artifact = bundle(tmp_path, TRIED)
+    verdict, target = judged(TRIED, artifact, audit(TRIED, artifact))
+    assert not verdict.approved
+    assert (target.standing, target.reason) == (Standing.INFERRED, f"{REHEARSAL}: no evidence")
+
+
+def test_where_nothing_is_compiled_the_target_stays_inferred(tmp_path: Path) -> None:
+    artifact = bundle(tmp_path, TRIED)
+    idle = rehearsal(TRIED, artifact, status=Status.NOT_APPLICABLE)
+    verdict, target = judged(TRIED, artifact, audit(TRIED, artifact), idle)
+    assert verdict.approved
+    assert verdict.to_json()["rehearsed"] == []
+    assert verdict.to_json()["inferred"] == ["audit", REHEARSAL]
+    assert (target.standing, target.reason) == (Standing.INFERRED, idle.outcome.reason)
+
+
+def test_nothing_compiled_says_nothing_where_machine_code_does_not_serve_either(tmp_path: Path) -> None:
+    artifact = bundle(tmp_path, TRIED)
+    idle = rehearsal(TRIED, artifact, "fail", status=Status.NOT_APPLICABLE)
+    assert not judged(TRIED, artifact, audit(TRIED, artifact), idle)[0].approved
+
+
+def test_a_refusal_that_nobody_asked_for_refuses_all_the_same(tmp_path: Path) -> None:
+    artifact = bundle(tmp_path, MODEST)
+    refused = rehearsal(MODEST, artifact, status=Status.FAIL)
+    verdict, target = judged(MODEST, artifact, audit(MODEST, artifact), refused)
+    assert not verdict.approved
+    assert target.standing is Standing.FAILED
+    untried = rehearsal(MODEST, artifact, status=Status.ERROR)
+    verdict, target = judged(MODEST, artifact, audit(MODEST, artifact), untried)
+    assert verdict.approved
+    assert target.standing is Standing.INFERRED
