@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from pipeline.audit.aims import aim_at
 from pipeline.audit.conclude import findings, outcome, target_report
+from pipeline.audit.distributions import distribution_reports, library_reports
+from pipeline.audit.features import with_features
 from pipeline.audit.floors import minimum_driver
 from pipeline.audit.kernels import kernel_report
 from pipeline.audit.report import AuditedArtifact, AuditReport, Examined
-from pipeline.formats.facts import OTHER_IMAGE, Codec, EntryKind
+from pipeline.formats.facts import LOCK, OTHER_IMAGE, Codec, EntryKind
 from pipeline.model.finding import Outcome, Status
 from pipeline.rules.registry import RULES
 from pipeline.rules.rehearsed import rehearsed_claims
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pipeline.formats.facts import EntryFacts, Inventory
+    from pipeline.model.distribution import Distribution
     from pipeline.model.lane import Target
     from pipeline.policy import Policy
     from pipeline.rules.assembly import Rehearsal
@@ -57,6 +60,7 @@ def audit_artifacts(
         declaration=declaration,
         host=host,
         requirements=requirements,
+        distributions=_distributions(inventories),
         rehearsal=rehearsal,
     )
     examinations = _examinations(subject, rules)
@@ -67,13 +71,15 @@ def audit_artifacts(
         examined=_examined(inventories),
         targets=tuple(target_report(aim, claims, floors[aim.target.sm], policy) for aim in aims),
         outcomes=(*(outcome(rule, done) for rule, done in examinations), _payload_outcome(inventories)),
-        findings=findings(claims),
+        findings=with_features(findings(claims), subject),
         deep=all(inventory.deep for inventory in inventories),
         policy_date=policy.date,
         asked=bool(targets) or declaration is not None or host is not None,
         corrupt=any(claim.rule == "corrupt-input" for claim in claims),
         notes=(*_notes(device), *_other_images(inventories)),
         kernels=kernel_report(subject),
+        distributions=distribution_reports(subject, claims),
+        libraries=tuple(library_reports(subject).values()),
         rehearsal=rehearsal,
     )
 
@@ -86,6 +92,16 @@ def _examinations(subject: Subject, rules: tuple[Rule, ...]) -> list[tuple[Rule,
         (rule, replace(done, claims=(*done.claims, *(claim for claim in rehearsed if claim.rule == rule.id))))
         for rule, done in found
     ]
+
+
+def _distributions(inventories: Sequence[Inventory]) -> tuple[Distribution, ...]:
+    """Those of every artifact; an editable installation whose folder is one of them is read."""
+    if not any(inventory.metadata or inventory.links or inventory.format == LOCK for inventory in inventories):
+        return ()
+    from pipeline.environments import distributions_of  # most artifacts hold none
+
+    roots = tuple(inventory.root for inventory in inventories)
+    return tuple(item for inventory in inventories for item in distributions_of(inventory, roots))
 
 
 def _other_images(inventories: Sequence[Inventory]) -> Iterator[str]:

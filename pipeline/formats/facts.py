@@ -30,6 +30,8 @@ __all__ = [
     "SymbolNeed",
 ]
 
+LOCK = "lock"
+"""The format of a lock file, whose members are the wheels that it names."""
 OTHER_IMAGE = "image for "
 """How an image for another platform is named among what was not looked into."""
 

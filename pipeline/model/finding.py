@@ -42,7 +42,8 @@ class Finding:
     """One disagreement between what was declared and what was observed, with its remedy.
 
     ``path`` is printed by ``MemberPath`` or names a place in matrix.yaml; ``count`` is how many entries or
-    members it stands for; ``targets`` are those it decides about, printed ``SM@DRIVER``.
+    members it stands for; ``targets`` are those it decides about, printed ``SM@DRIVER``. ``kernels`` are those that
+    nobody can launch because of it, by group, where they were read.
     """
 
     rule: str
@@ -53,6 +54,7 @@ class Finding:
     remedy: str
     count: int = 1
     targets: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -70,6 +72,7 @@ class Finding:
             "remedy": self.remedy,
             "count": self.count,
             "targets": list(self.targets),
+            **({"kernels": list(self.kernels)} if self.kernels else {}),
         }
 
 

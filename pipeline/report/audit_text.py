@@ -30,7 +30,7 @@ def audit_text(report: AuditReport, *, colour: bool = False, width: int = 0) -> 
         folded(_head(report), width),
         _targets(report, colour=colour, width=width),
         distributions_text(report),
-        coverage_text(report.libraries, [target.target.label for target in report.targets]),
+        coverage_text(report),
         folded(_findings(report), width),
         folded(rehearsal_lines(report.rehearsal) if report.rehearsal else (), width),
         folded(_tail(report), width),

@@ -13,6 +13,7 @@ from pipeline.rules import (
     cpu_flavour,
     cubin_abi,
     declared_archs,
+    distribution_unread,
     driver_library_shipped,
     driver_retired,
     driver_too_old_for_gpu,
@@ -34,6 +35,7 @@ from pipeline.rules import (
     static_shared_memory,
     toolkit_major,
     toolkit_mismatch,
+    toolkit_mix,
     x86_64_level,
 )
 
@@ -88,6 +90,8 @@ RULES: tuple[Rule, ...] = tuple(
         x86_64_level,
         declared_archs,
         toolkit_mismatch,
+        toolkit_mix,
+        distribution_unread,
         size_budget,
     )
 )

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from pipeline.formats.facts import ElfFacts, Inventory
     from pipeline.model.arch import Gpu
+    from pipeline.model.distribution import Distribution
     from pipeline.model.lane import Target
     from pipeline.model.paths import MemberPath
     from pipeline.policy import Policy
@@ -97,7 +98,8 @@ class Aim:
 class Subject:
     """Everything the rules may look at: facts, what is declared, the policy. Rules read it and nothing else.
 
-    ``requirements`` are the distributions that a wheel names in its metadata, normalized; ``rehearsal`` is what
+    ``distributions`` are those that the input holds, ``requirements`` those that a wheel names in its metadata,
+    normalized; ``rehearsal`` is what
     assemblers said about PTX, where they were asked.
     """
 
@@ -108,6 +110,7 @@ class Subject:
     declaration: Declaration | None = None
     host: HostFloor | None = None
     requirements: tuple[str, ...] = ()
+    distributions: tuple[Distribution, ...] = ()
     rehearsal: Rehearsal | None = None
 
     @property

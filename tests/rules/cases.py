@@ -10,6 +10,7 @@ from pipeline.model.cpu import CpuLevel
 from pipeline.model.lane import Flavour, Platform
 from pipeline.model.versions import GlibcVersion, GlibcxxVersion, ToolkitVersion
 from pipeline.rules.declaration import Declaration, HostFloor
+from tests.environments.places import Package, environment
 from tests.rehearse.assemblers import ptx
 from tests.rules.forge import Elf, build, container, images, pack
 from tests.rules.saved import save_image
@@ -179,6 +180,24 @@ THROW = library(needed=["libstdc++.so.6"], undefined={"libstdc++.so.6": ["_ZSt4c
 CONTEXT = {"libcuda.so.1": ["cuInit", "cuCtxCreate_v4"]}
 STUB = [lambda: Elf("libcuda.so.1", exports=["cuInit"]), kernels(needed=["libcuda.so.1"], runpath="$ORIGIN")]
 
+
+def with_torch(*others: Package) -> Callable[[Path], Path]:
+    """An environment with a torch of CUDA 13 that has its runtime, and these beside it."""
+
+    def make(folder: Path) -> Path:
+        cuda = Elf(
+            "libc10_cuda.so", [container("13.0", "80")], needed=["libcudart.so.13"], runpath="$ORIGIN/../../nvidia/cu13"
+        )
+        runtime = Elf("libcudart.so.13")
+        packages = (
+            Package("torch", "2.9.0+cu130", [cuda], "torch/lib"),
+            Package("nvidia-cuda-runtime", "13.0.96", [runtime], "nvidia/cu13"),
+        )
+        return environment(folder, (*packages, *others))
+
+    return make
+
+
 TWINS: tuple[Twins, ...] = (
     Twins("corrupt-input", Asked(cut, "80@570"), Asked(library(), "80@570"), alone=False),
     Twins("outside-policy", Asked(library(), "80@9999"), Asked(library(), "80@570")),
@@ -257,6 +276,16 @@ TWINS: tuple[Twins, ...] = (
         "toolkit-mismatch",
         Asked(library("12.9", "80"), "80@570", declaration=declared("80")),
         Asked(library("12.8", "80"), "80@570", declaration=declared("80")),
+    ),
+    Twins(
+        "toolkit-mix",
+        Asked(with_torch(Package("nvidia-cuda-nvcc-cu12", "12.6.85")), "80@580"),
+        Asked(with_torch(Package("nvidia-cuda-nvcc", "13.0.88")), "80@580"),
+    ),
+    Twins(
+        "distribution-unread",
+        Asked(with_torch(Package("product", editable="/src/product")), "80@580"),
+        Asked(with_torch(Package("product")), "80@580"),
     ),
     Twins(
         "size-budget",
