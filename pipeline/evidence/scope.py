@@ -29,6 +29,8 @@ def scope_of(lane: Lane, check: str) -> str:
         promise = (lane.smoke, lane.base_image)
     elif kind == "diff":
         promise = (__version__, _previous(lane), sorted(lane.may_lose), lane.host_libraries, *_overrides(lane))
+    elif kind == "jit":
+        promise = (__version__, *(replace(source, folder=None) for source in lane.jit_sources))
     elif kind == "load":
         promise = (lane.smoke, lane.base_image, *_overrides(lane))
     else:

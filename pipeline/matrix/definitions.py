@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from pipeline.errors import UsageError
 from pipeline.matrix import sections
+from pipeline.matrix.jit import JIT_SOURCE, NoJitSource, read_jit_source
 from pipeline.matrix.mistakes import Mistake, closest
 from pipeline.matrix.nodes import ListNode, MapNode, Node, ScalarNode
 from pipeline.model.lane import (
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.matrix.kinds import Kind
+    from pipeline.model.jit import JitSource
     from pipeline.model.versions import DriverVersion
     from pipeline.policy import Policy
 
@@ -77,6 +79,7 @@ class Definitions:
     recipes: Section[BuildRecipe]
     smoke: Section[SmokeSettings]
     targets: Section[Target]
+    jit_sources: Section[JitSource]
 
 
 def text(node: Node) -> str:
@@ -126,18 +129,22 @@ def read_definitions(root: MapNode, folder: Path, policy: Policy, mistakes: list
             if sound(kind, node):
                 try:
                     values[name] = read(name, mapping(node))
-                except Misread as error:
+                except (Misread, NoJitSource) as error:
                     mistakes.append(error.mistake)
         return Section(title, tuple(entries), values)
 
     if "smoke" in parts:
         mistakes += _smoke_mistakes(parts["smoke"])
+    sources = section("sources", sections.SOURCE, lambda _, node: _source(node, folder))
     return Definitions(
-        sources=section("sources", sections.SOURCE, lambda _, node: _source(node, folder)),
+        sources=sources,
         base_images=section("base_images", sections.BASE_IMAGE, _base_image),
         recipes=section("recipes", sections.RECIPE, lambda _, node: _recipe(node)),
         smoke=section("smoke", sections.SMOKE, lambda _, node: _smoke(node)),
         targets=section("targets", sections.TARGET_DEFINITION, lambda _, node: _target(node, policy)),
+        jit_sources=section(
+            "jit_sources", JIT_SOURCE, lambda name, node: read_jit_source(name, node, folder, sources.values)
+        ),
     )
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline.matrix.mistakes import Mistake
 from pipeline.matrix.settings import BROKEN
+from pipeline.model.jit import JitLanguage
 from pipeline.model.lane import (
     LOSSES,
     BundleSpec,
@@ -24,6 +25,7 @@ from pipeline.model.lane import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from pipeline.model.jit import JitSource
     from pipeline.model.lane import Position
 
 CUDA_ONLY = (
@@ -35,6 +37,7 @@ CUDA_ONLY = (
     "targets",
     "by_design",
     "never_by_design",
+    "jit_sources",
 )
 """Settings that mean nothing on a CPU lane."""
 
@@ -82,6 +85,7 @@ def mistakes_in(row: Row) -> Iterator[Mistake]:
     yield from _cuda_mistakes(row) if row.flavour is Flavour.CUDA else _cpu_mistakes(row)
     yield from _smoke_mistakes(row, row.values["smoke"])
     yield from _previous_mistakes(row)
+    yield from _jit_mistakes(row)
     yield from _check_mistakes(row)
 
 
@@ -133,8 +137,26 @@ def _previous_mistakes(row: Row) -> Iterator[Mistake]:
             yield row.wrong("may_lose", f"{rule!r} is not a rule of a comparison", f"write some of {', '.join(LOSSES)}")
 
 
+def _jit_mistakes(row: Row) -> Iterator[Mistake]:
+    for source in _jit_sources(row):
+        if source.language is JitLanguage.CUDA and not source.toolkits:
+            yield row.wrong("jit_sources", f"{source.name!r} has no 'toolkits'", "add them, or a toolkit to the lane")
+
+
+def _jit_sources(row: Row) -> tuple[JitSource, ...]:
+    """Those of the lane; CUDA C++ is compiled by the lane's toolkit where the source names none."""
+    if row.flavour is not Flavour.CUDA:
+        return ()
+    toolkit = row.values.get("toolkit")
+    own = (toolkit,) if toolkit is not None else ()
+    return tuple(
+        replace(source, toolkits=own) if source.language is JitLanguage.CUDA and not source.toolkits else source
+        for source in row.values.get("jit_sources", ())
+    )
+
+
 def _check_mistakes(row: Row) -> Iterator[Mistake]:
-    possible = _possible_checks(_targets(row), compared="previous" in row.values)
+    possible = (*_possible_checks(_targets(row), compared="previous" in row.values), *_compilations(row))
     for check in row.values.get("required", ()):
         if check not in possible:
             yield row.wrong("required", f"this lane has no check {check!r}", f"write some of {', '.join(possible)}")
@@ -142,6 +164,11 @@ def _check_mistakes(row: Row) -> Iterator[Mistake]:
 
 def _targets(row: Row) -> tuple[Target, ...]:
     return row.values.get("targets", ()) if row.flavour is Flavour.CUDA else ()
+
+
+def _compilations(row: Row) -> tuple[str, ...]:
+    """The checks that compile the lane's JIT sources, one for each target."""
+    return tuple(target.compilation for target in _targets(row)) if _jit_sources(row) else ()
 
 
 def _possible_checks(targets: Sequence[Target], *, compared: bool) -> tuple[str, ...]:
@@ -184,7 +211,8 @@ def lane_of(row: Row, lane_id: str, bundle: BundleSpec) -> Lane:
         size_budget=get("size_budget"),
         targets=targets,
         smoke=row.values["smoke"],
-        required=get("required") or required_checks(row.flavour, targets, compared="previous" in row.values),
+        required=get("required")
+        or (*required_checks(row.flavour, targets, compared="previous" in row.values), *_compilations(row)),
         waivers=(),
         on_demand=get("on_demand", False),
         combination=dict(row.combination),
@@ -195,4 +223,5 @@ def lane_of(row: Row, lane_id: str, bundle: BundleSpec) -> Lane:
         never_by_design=get("never_by_design", ()) if cuda else (),
         previous=get("previous"),
         may_lose=get("may_lose", ()),
+        jit_sources=_jit_sources(row),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pipeline.matrix.containers import Items, Key, Named, Record, Shared
+from pipeline.matrix.jit import JIT_SOURCE
 from pipeline.matrix.kinds import Choice, Flag, Integer, Json, Kind, Text
 from pipeline.matrix.sections import (
     ARCHS,
@@ -77,6 +78,7 @@ SETTINGS: tuple[Key, ...] = (
     ),
     Key("targets", Items(TARGET, unique=True), "Names of 'targets', or SM@DRIVER."),
     Key("smoke", NAME, "Name of an entry of 'smoke'."),
+    Key("jit_sources", Items(NAME, unique=True), "Names of 'jit_sources': what users' machines compile."),
     Key(
         "required",
         Items(CHECK, unique=True),
@@ -118,6 +120,7 @@ MATRIX_FILE = Record(
         Key("recipes", Named("recipes", RECIPE), "How a source becomes a bundle."),
         Key("smoke", Named("smoke settings", SMOKE), "How bundles are served for their one token.", required=True),
         Key("targets", Named("targets", TARGET_DEFINITION), "GPUs with drivers that lanes promise to run on."),
+        Key("jit_sources", Named("JIT sources", JIT_SOURCE), "Kernel sources that the product compiles at run time."),
         Key("defaults", _SETTINGS, "Settings of every lane that does not say otherwise."),
         Key(
             "flavours",

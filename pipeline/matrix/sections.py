@@ -23,7 +23,7 @@ LIBRARY = Text("the soname of a shared library", "libcublas.so.13", r"[^\s/]+\.s
 LOSS = Text("a rule of a comparison", "kernel-gone", r"[a-z]+(-[a-z]+)*")
 LIBRARY_PATTERN = Text("a library's file name", "libflash_attn_*.so", r"[^\s/]+")
 CHECK = Text(
-    "a check", "smoke@90@580.65.06", r"audit|diff|smoke@cpu|(load|smoke)@[0-9]{2,3}@[0-9]{3}(\.[0-9]{1,3}){0,2}"
+    "a check", "smoke@90@580.65.06", r"audit|diff|smoke@cpu|(load|smoke|jit)@[0-9]{2,3}@[0-9]{3}(\.[0-9]{1,3}){0,2}"
 )
 TARGET = Text(
     "the name of a target, or SM@DRIVER",

@@ -50,6 +50,7 @@ class SettingsReader:
         self._mistakes = mistakes
         self._known: dict[tuple[str, Node], object] = {}
         self._targets = definitions.targets
+        self._jit_sources = definitions.jit_sources
         self._sections: Mapping[str, Section[Any]] = {
             "source": definitions.sources,
             "previous": definitions.sources,
@@ -61,6 +62,7 @@ class SettingsReader:
             "archs": self._archs,
             "driver_floor": self._driver,
             "targets": lambda node: self._all(node, self._target),
+            "jit_sources": lambda node: self._all(node, self._jit_source),
             "required": self._checks,
             "bundle": read_bundle,
             "on_demand": lambda node: isinstance(node, ScalarNode) and node.value is True,
@@ -118,6 +120,9 @@ class SettingsReader:
     def _all(self, node: Node, read: Callable[[Node], object]) -> object:
         values = [read(item) for item in node.items] if isinstance(node, ListNode) else []
         return BROKEN if BROKEN in values else tuple(values)
+
+    def _jit_source(self, node: Node) -> object:
+        return self._named(self._jit_sources, node)
 
     def _target(self, node: Node) -> Target | Broken:
         if not sound(sections.TARGET, node):

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from pipeline.model.arch import TargetArch
     from pipeline.model.cpu import CpuLevel
+    from pipeline.model.jit import JitSource
     from pipeline.model.versions import DriverVersion, GlibcVersion, GlibcxxVersion, ToolkitVersion
 
 __all__ = [
@@ -223,13 +224,13 @@ class Lane:
 
     ``archs`` is empty and ``toolkit``, ``driver_floor`` are ``None`` exactly for CPU lanes (and prebuilt lanes
     that do not declare them). ``required`` are the check ids that must have passing evidence, never empty:
-    ``audit``, ``smoke@cpu``, ``load@SM@DRIVER``, ``smoke@SM@DRIVER``. ``runner`` are the labels of the CI runner that
-    builds the lane (none: the workflow chooses); ``places`` says where each setting stands in matrix.yaml.
+    ``audit``, ``smoke@cpu``, ``load@SM@DRIVER``, ``smoke@SM@DRIVER`` and its like. ``runner`` are the labels of the CI
+    runner that builds the lane (none: the workflow chooses); ``places`` says where each setting stands in matrix.yaml.
     ``by_design`` and ``never_by_design`` are shell patterns of libraries: those that dispatch between architectures
     themselves, and those in which every unit must serve every target. ``host_glibcxx`` and ``host_cpu`` are what the
     oldest promised host has, ``size_budget`` the most bytes of the asset; ``None`` where nothing is promised.
     ``previous`` is the bundle released before, with which check ``diff`` compares; ``may_lose`` are the rules of that
-    comparison whose losses are meant.
+    comparison whose losses are meant. ``jit_sources`` are what the product compiles on its users' machines.
     """
 
     id: str
@@ -262,6 +263,7 @@ class Lane:
     size_budget: int | None = None
     previous: PrebuiltSource | None = None
     may_lose: tuple[str, ...] = ()
+    jit_sources: tuple[JitSource, ...] = ()
 
     @property
     def prebuilt(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.matrix import schema, sections
+from pipeline.matrix.jit import JIT_SOURCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +22,7 @@ PARTS: tuple[tuple[str, Record], ...] = (
     ("`smoke.NAME`", sections.SMOKE),
     ("`smoke.NAME.model`", sections.MODEL),
     ("`targets.NAME`", sections.TARGET_DEFINITION),
+    ("`jit_sources.NAME`", JIT_SOURCE),
     ("Lane settings: `defaults`, `flavours.FLAVOUR`, axes, `include`, `exclude`", SETTINGS),
     ("`waivers[]`", sections.WAIVER),
     ("`evidence`", sections.EVIDENCE),
