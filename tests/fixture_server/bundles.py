@@ -1,8 +1,9 @@
 """Bundles of the fixture server whose outcome on one GPU differs, and what is foreseen of each.
 
-    python -m tests.fixture_server.bundles --target 90@580.159.04 --out FOLDER
+    python -m tests.fixture_server.bundles --target 90@580.159.04 --out FOLDER [--also BUNDLE] [--to-come NAME=ERROR]
 
 writes the bundles and ``expectations.json``: what ``audit`` says of each and what ``load`` and ``smoke`` will end with.
+``--also`` adds a bundle that is there, ``--to-come`` one that will be built on the machine with the GPU.
 """
 
 from __future__ import annotations
@@ -68,19 +69,17 @@ def pack(recipe: Recipe, folder: Path) -> Path:
     return path
 
 
-def foreseen(recipe: Recipe, path: Path, target: Target, policy: Policy) -> dict[str, Any]:
+def foreseen(path: Path, target: Target, policy: Policy) -> dict[str, Any]:
     """The audit's verdict for the target, and the statuses that ``load`` and ``smoke`` then have to end with."""
     judged = run_audit([path], [target], policy).targets[0]
-    status = 0 if judged.verdict == "pass" else 1
-    return {
-        "bundle": path.name,
-        "sha256": file_sha256(path),
-        "toolkit": recipe.toolkit,
-        "archs": recipe.archs,
-        "audit": {"verdict": str(judged.verdict), "errors": list(judged.errors)},
-        "load_status": status,
-        "smoke_status": status,
-    }
+    return row(path.name, file_sha256(path), list(judged.errors) if judged.verdict != "pass" else [])
+
+
+def row(name: str, sha256: str | None, errors: list[str]) -> dict[str, Any]:
+    """``load`` and ``smoke`` pass where the audit does, and fail where it fails."""
+    verdict, status = ("fail", 1) if errors else ("pass", 0)
+    audit = {"verdict": verdict, "errors": errors}
+    return {"bundle": name, "sha256": sha256, "audit": audit, "load_status": status, "smoke_status": status}
 
 
 def main() -> int:
@@ -88,15 +87,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="bundles of the fixture server, with what is foreseen of them")
     parser.add_argument("--target", required=True, help="SM@DRIVER of the machine to come")
     parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--also", type=Path, action="append", default=[])
+    parser.add_argument("--to-come", metavar="NAME=ERROR", action="append", default=[])
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     policy = load_policy()
     target = policy.parse_target(arguments.target)
-    rows = [foreseen(recipe, pack(recipe, arguments.out), target, policy) for recipe in RECIPES]
+    bundles = [*(pack(recipe, arguments.out) for recipe in RECIPES), *arguments.also]
+    rows = [foreseen(bundle, target, policy) for bundle in bundles]
+    rows += [row(name, None, [error]) for name, _, error in (text.partition("=") for text in arguments.to_come)]
     document = {"kind": "bundle-expectations", "target": target.label, "tool": __version__, "bundles": rows}
     (arguments.out / "expectations.json").write_text(json.dumps(document, indent=1) + "\n")
-    for row in rows:
-        sys.stdout.write(f"{row['bundle']}: {row['audit']}\n")
+    for said in rows:
+        sys.stdout.write(f"{said['bundle']}: {said['audit']}\n")
     return 0
 
 

@@ -1,6 +1,6 @@
 """Build llama-server as a CUDA lane of matrix.yaml does, for another architecture and without Docker.
 
-    python -m tests.gpu.build_llama llama-src.tar.xz --archs 89-real --out FOLDER --jobs 16
+    python -m tests.gpu.build_llama llama-src.tar.xz --archs 89-real --out FOLDER --jobs 14
 
 for a machine with a CUDA toolkit of the lane's release, cmake, ninja and g++. The source is the lane's (a tar archive
 with ``llama.cpp/`` in it, or the sdist itself); definitions, stripping, packing and the shipped libcudart are the
@@ -35,7 +35,7 @@ def main() -> int:
     parser.add_argument("source", type=Path)
     parser.add_argument("--archs", required=True)
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--jobs", type=int, default=16)
+    parser.add_argument("--jobs", type=int, default=14)
     parser.add_argument("--toolkit", type=Path, default=Path("/usr/local/cuda"))
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:

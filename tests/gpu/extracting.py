@@ -94,8 +94,8 @@ def containers(artifact: Path, target: Target, policy: Policy, wish: Wish) -> It
     bare = [item for item in inventory.bare if item.path in wanted]
     if loadable or bare:
         pour(artifact, Pieces.of(loadable, bare), give)
-    for kind in found.values():
-        yield from kind
+    for some in found.values():
+        yield from some
 
 
 def images(found: Iterable[bytes], wish: Wish) -> Iterator[tuple[str, bytes]]:

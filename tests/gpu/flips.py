@@ -1,4 +1,4 @@
-"""One instruction changed in a kernel of a server, its container repacked in place so that every size and digest agrees.
+"""One instruction changed in a kernel of a server, its container repacked in place so that sizes and digests agree.
 
 Encodings are those of SM 7.0 and later: 16 bytes an instruction, the opcode in the low 12 bits, the guard predicate in
 bits 12 to 15, the destination register in bits 16 to 23 (as nvdisasm prints them; checked against it in the tests).
@@ -16,7 +16,16 @@ from pipeline.binary import BufferView
 from pipeline.formats.budgets import STANDARD
 from pipeline.formats.device import Flaw, read_run
 from pipeline.formats.facts import Codec, EntryKind
-from pipeline.formats.fatbin import CONTAINER_HEADER, ContainerReader, EntryNames, parse_container
+from pipeline.formats.fatbin import (
+    CONTAINER_HEADER,
+    ENTRY_HEADER,
+    MAGIC,
+    ContainerReader,
+    EntryNames,
+    entry_extent,
+    parse_container,
+    plausible,
+)
 from pipeline.formats.payload import Glance, unpack
 
 if TYPE_CHECKING:
@@ -29,7 +38,8 @@ _NOP = 0x7918
 _CONTROL = 0x1FFFFF << 105  # when an instruction may issue, what it waits for
 _EXIT, _BRA = 0x94D, 0x947
 _STORES = {0x386, 0x986}  # STG
-_MATH = {0x220, 0x221, 0x223, 0x231, 0x232, 0x235, 0x23C, 0x237, 0x226, 0x22B, 0x229}  # FMUL FADD FFMA HFMA2 … HMMA …
+# FMUL FADD FFMA, IDP, DMUL DADD DFMA, HADD2 HFMA2 HMUL2, IMMA, HMMA, MUFU: their low nine bits, whatever the operands.
+_MATH = {0x020, 0x021, 0x023, 0x026, 0x028, 0x029, 0x02B, 0x030, 0x031, 0x032, 0x037, 0x03C, 0x108}
 _ALWAYS = 7  # the guard that is always true
 
 
@@ -58,8 +68,10 @@ class DoesNotFit(Exception):
     """The container cannot be repacked into the room that it has, or the kernel has no such instruction."""
 
 
-def flipped(server: bytes, container: int, kernel: str, change: Change, seed: int) -> tuple[bytes, Flip]:
-    """The server with one instruction of ``kernel`` changed; ``DoesNotFit``."""
+def flipped(
+    server: bytes, container: int, kernel: str, change: Change, *, seed: int = 0, only: int | None = None
+) -> tuple[bytes, Flip]:
+    """The server with one instruction of ``kernel`` changed, the one at ``only`` if that is given; ``DoesNotFit``."""
     size = parse_container(server[container : container + CONTAINER_HEADER]).size
     content = server[container : container + size]
     for entry in _cubins(content):
@@ -67,7 +79,7 @@ def flipped(server: bytes, container: int, kernel: str, change: Change, seed: in
         code = _code_of(image, kernel)
         if code is None:
             continue
-        for at in _candidates(image, code, change, seed):
+        for at in _candidates(image, code, change, seed) if only is None else [only]:
             before = bytes(image[code[0] + at : code[0] + at + _SIZE])
             after = _changed(before, change)
             image[code[0] + at : code[0] + at + _SIZE] = after
@@ -77,6 +89,33 @@ def flipped(server: bytes, container: int, kernel: str, change: Change, seed: in
                 return server[:container] + repacked + server[container + size :], flip
             image[code[0] + at : code[0] + at + _SIZE] = before
     raise DoesNotFit(f"{kernel}: {change}")
+
+
+def repacked(server: bytes, container: int) -> bytes:
+    """The server with one container repacked and nothing changed in it: the healthy twin; ``DoesNotFit``."""
+    size = parse_container(server[container : container + CONTAINER_HEADER]).size
+    content = server[container : container + size]
+    for entry in _cubins(content):
+        again = _repacked(content, entry, unpack(BufferView(content), entry, STANDARD))
+        if again is not None:
+            return server[:container] + again + server[container + size :]
+    raise DoesNotFit(f"the container at {container:#x}")
+
+
+def with_other_sm(server: bytes, sm: int) -> tuple[bytes, int]:
+    """The server with the SM number of every entry of its containers rewritten, and how many entries that were."""
+    out, count, at = bytearray(server), 0, server.find(MAGIC)
+    while at >= 0:
+        if plausible(BufferView(server), at, len(server)):
+            header = parse_container(server[at : at + CONTAINER_HEADER])
+            entry, end = at + header.header_size, at + header.size
+            while entry < end:
+                struct.pack_into("<I", out, entry + 28, sm)
+                head, payload = entry_extent(server[entry : entry + ENTRY_HEADER], end - entry)
+                entry, count = entry + head + payload, count + 1
+            at = end
+        at = server.find(MAGIC, at + 1)
+    return bytes(out), count
 
 
 def _cubins(content: bytes) -> Iterator[EntryFacts]:
@@ -112,7 +151,7 @@ def _candidates(image: bytearray, code: tuple[int, int], change: Change, seed: i
         case Change.OTHER_GUARD:
             return [at for at, word in words if word & 0xFFF in {_EXIT, _BRA} and word >> 12 & 7 != _ALWAYS]
         case Change.OTHER_REGISTER:
-            found = [at for at, word in words if word & 0x1FF | 0x200 in {op | 0x200 for op in _MATH}]
+            found = [at for at, word in words if word & 0x1FF in _MATH]
             random.Random(seed).shuffle(found)
             return found
 
