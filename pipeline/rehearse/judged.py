@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pipeline.binary import FormatError, open_view
+from pipeline.errors import InfrastructureError
 from pipeline.formats.budgets import STANDARD
 from pipeline.formats.elf import read_elf
 from pipeline.formats.kernels import KernelNames, cubin_kernels
@@ -68,7 +69,7 @@ def _accepted(measured: Assembly, cubin: Path) -> Assembly:
         with open_view(cubin) as view:
             kernels = cubin_kernels(read_elf(view, STANDARD), KernelNames(STANDARD))
             return replace(measured, ending=Ending.ACCEPTED, kernels=kernels, cubin=view.size)
-    except (FormatError, OSError) as error:
+    except (FormatError, InfrastructureError) as error:
         return replace(measured, ending=Ending.CRASHED, reason=f"it said yes, and its machine code is none: {error}")
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import resource
 import selectors
 import signal
 import subprocess
+import sys
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import resource
     from collections.abc import Iterator, Sequence
     from pathlib import Path
     from typing import IO
@@ -21,6 +22,19 @@ _TICK = 0.2  # seconds; a signal that comes right before a wait is heeded only w
 _GRACE = 30.0
 _PIECE = 1 << 16
 _LISTENED = 1 << 20
+# Set by the process itself before it becomes the program: from outside it would be too late for a quick one. Python
+# ignores two signals, and what is ignored stays so; importing signal, and enum with it, would take as long as the rest.
+_BOUNDED = """
+import _signal, os, resource, sys
+for ignored in (_signal.SIGPIPE, _signal.SIGXFSZ):
+    _signal.signal(ignored, _signal.SIG_DFL)
+seconds, memory, file = map(int, sys.argv[1:4])
+resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+resource.setrlimit(resource.RLIMIT_FSIZE, (file, file))
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+os.execv(sys.argv[4], sys.argv[4:])
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +125,7 @@ def run_all(commands: Sequence[Command], limits: Limits, workers: int) -> Iterat
 
 def _started(place: int, command: Command, limits: Limits, selector: selectors.BaseSelector) -> _Running:
     process = subprocess.Popen(
-        command.arguments,
+        (*_bounded(limits), *command.arguments),
         cwd=command.folder,
         env={"LC_ALL": "C", "TMPDIR": str(command.folder)},
         stdin=subprocess.DEVNULL,
@@ -120,25 +134,16 @@ def _started(place: int, command: Command, limits: Limits, selector: selectors.B
         bufsize=0,
         start_new_session=True,
     )
-    _limit(process.pid, limits)
     item = _Running(place, process, time.monotonic() + 4 * limits.seconds + _GRACE)
     os.set_blocking(item.voice.fileno(), False)
     selector.register(item.voice, selectors.EVENT_READ, item)
     return item
 
 
-def _limit(pid: int, limits: Limits) -> None:
-    """Limits of the kernel's, which hold even where this process is killed; set from outside, before it gets far."""
+def _bounded(limits: Limits) -> tuple[str, ...]:
+    """The start of a command: what follows runs under limits of the kernel's, which hold even where we are killed."""
     seconds = max(int(limits.seconds), 1)
-    wanted = (
-        (resource.RLIMIT_CPU, (seconds, seconds + 5)),
-        (resource.RLIMIT_AS, (limits.memory, limits.memory)),
-        (resource.RLIMIT_FSIZE, (limits.file, limits.file)),
-        (resource.RLIMIT_CORE, (0, 0)),
-    )
-    with suppress(ProcessLookupError):  # it has ended already
-        for kind, bounds in wanted:
-            resource.prlimit(pid, kind, bounds)
+    return (sys.executable, "-I", "-S", "-c", _BOUNDED, str(seconds), str(limits.memory), str(limits.file))
 
 
 def _ended(running: list[_Running], limits: Limits, selector: selectors.BaseSelector) -> Iterator[Ended]:
