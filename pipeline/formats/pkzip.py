@@ -198,8 +198,11 @@ def _check_layout(members: tuple[ZipMember, ...], directory_at: int) -> None:
         raise FormatError("a zip member reaches into the central directory")
 
 
-def open_member(view: View, member: ZipMember, budgets: Budgets) -> View | Stream:
-    """The content: a view where it is stored plainly, else a stream that checks size and CRC at its end."""
+def open_member(view: View, member: ZipMember, budgets: Budgets, *, ahead: bool) -> View | Stream:
+    """The content: a view where it is stored plainly, else a stream that checks size and CRC at its end.
+
+    ``ahead``: what is large is unpacked in another thread.
+    """
     start = _content_at(view, member)
     check_readable(member)
     if member.method == Method.STORED:
@@ -212,7 +215,7 @@ def open_member(view: View, member: ZipMember, budgets: Budgets) -> View | Strea
     source = stream_of(view.window(start, member.packed))
     chunks = guarded(decoded(source, make()), source, budgets)
     content = checked(chunks, member)
-    return Stream(read_ahead(content) if worth_a_thread(source) else content, member.size)
+    return Stream(read_ahead(content) if ahead and worth_a_thread(source) else content, member.size)
 
 
 def _unpacked(packed: bytes, decoder: Decoder, member: ZipMember) -> bytes:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING
 
 from pipeline.binary import PIECE, BufferView, ShortRead
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from queue import SimpleQueue
 
     from pipeline.binary import View
     from pipeline.formats.needle import Needle
@@ -124,12 +124,29 @@ class Stream:
 def read_ahead(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """The same chunks, each made in another thread while the one before it is being looked at."""
     from concurrent.futures import ThreadPoolExecutor
+    from queue import SimpleQueue
 
+    made, wanted = SimpleQueue[bytes](), SimpleQueue[bool]()
+    for _ in range(_AHEAD):
+        wanted.put(True)
     with ThreadPoolExecutor(1) as pool:
-        pending = deque(pool.submit(next, chunks, b"") for _ in range(_AHEAD))
-        while chunk := pending.popleft().result():
-            pending.append(pool.submit(next, chunks, b""))
-            yield chunk
+        making = pool.submit(_make, chunks, made, wanted)
+        try:
+            while chunk := made.get():
+                yield chunk
+                wanted.put(True)
+        finally:
+            wanted.put(False)
+        making.result()
+
+
+def _make(chunks: Iterator[bytes], made: SimpleQueue[bytes], wanted: SimpleQueue[bool]) -> None:
+    """Put one chunk into ``made`` for each that is wanted, and an empty one behind the last."""
+    try:
+        while wanted.get() and (chunk := next(chunks, b"")):
+            made.put(chunk)
+    finally:
+        made.put(b"")
 
 
 class ViewStream(Stream):

@@ -15,6 +15,7 @@ from pipeline.inventory.layout import image_platform, read_layout
 from pipeline.inventory.ledger import Ledger
 from pipeline.inventory.tree import TreeFile, list_tree
 from pipeline.inventory.walk import Walk
+from pipeline.inventory.zips import walk_members
 from pipeline.model.paths import MemberPath
 
 if TYPE_CHECKING:
@@ -140,9 +141,10 @@ class _SecondWalk(Walk):
         if not isinstance(content, View):
             content.drain()
 
-    def _zip_lanes(self, view: View, members: dict[str, ZipMember], path: MemberPath) -> None:
+    def visit_zip(self, view: View, members: dict[str, ZipMember], path: MemberPath) -> None:
+        """Walk only the members that lead to a piece, one after the other."""
         wanted = {name: member for name, member in members.items() if path.child(name) in self.way}
-        self.zip_members(view, wanted, path)
+        walk_members(view, wanted, path, self)
 
 
 def _cut(content: View | Stream, wanted: tuple[Piece, ...], give: Give) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.binary import FormatError, View
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pipeline.formats.tar import TarMember
     from pipeline.inventory.digester import Digest, Digester
     from pipeline.inventory.ledger import Ledger
-    from pipeline.inventory.walk import Walk
+    from pipeline.inventory.visitor import Visitor
     from pipeline.model.paths import MemberPath
 
 _MEMBERS_PER_FILE = 4
@@ -59,11 +59,11 @@ class Layer:
         return path.parts[depth] if len(path.parts) > depth else ""
 
 
-def read_layer(walk: Walk, content: View | Stream, place: MemberPath, digester: Digester, before: Before) -> Layer:
+def read_layer(walk: Visitor, content: View | Stream, place: MemberPath, digester: Digester, before: Before) -> Layer:
     """Read a layer to its end, compressed or not; what is wrong with it is in the answer, never raised."""
     layer = Layer(place, walk.ledger.beside())
     layer.ledger.members = walk.ledger.members + before.files
-    inside = replace(walk, ledger=layer.ledger, depth=walk.depth + 1, rooted=True)
+    inside = walk.inside_layer(layer.ledger)
     stream, blob = _watched(content, digester)
     try:
         reader = LayerReader(inside, layer, _MEMBERS_PER_FILE * walk.ledger.budgets.members - before.members)
@@ -100,7 +100,7 @@ def _read_archive(reader: LayerReader, stream: Stream, blob: Digest, digester: D
 class LayerReader:
     """Goes through a layer's archive and notes what it finds."""
 
-    walk: Walk
+    walk: Visitor
     layer: Layer
     most: int
     _counts: dict[str, int] = field(default_factory=dict)

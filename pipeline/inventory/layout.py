@@ -11,7 +11,7 @@ from pipeline.binary import FormatError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.inventory.walk import Walk
+    from pipeline.inventory.visitor import Visitor
     from pipeline.model.paths import MemberPath
 
 _MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -23,7 +23,7 @@ def image_platform(machine: str = "") -> str:
     return f"linux/{_MACHINES.get(machine, machine)}"
 
 
-def read_layout(walk: Walk, folder: Path, files: frozenset[str], path: MemberPath) -> None:
+def read_layout(walk: Visitor, folder: Path, files: frozenset[str], path: MemberPath) -> None:
     """Read the images of a layout, whose regular files are given; damage is noted, never raised."""
     from pipeline.inventory.digester import Digester  # few artifacts are images
     from pipeline.inventory.image import read_images

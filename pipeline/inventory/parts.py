@@ -18,7 +18,7 @@ from pipeline.inventory.store import ArchiveStore
 if TYPE_CHECKING:
     from pipeline.formats.tar import TarMember
     from pipeline.inventory.layer import Layer
-    from pipeline.inventory.walk import Walk
+    from pipeline.inventory.visitor import Visitor
     from pipeline.model.paths import MemberPath
 
 _LINKS = (TarKind.SYMLINK, TarKind.HARDLINK)
@@ -28,7 +28,7 @@ _LINKS = (TarKind.SYMLINK, TarKind.HARDLINK)
 class Parts:
     """The parts of one archive; ``end`` must be called, whatever happens."""
 
-    walk: Walk
+    walk: Visitor
     path: MemberPath
     digester: Digester = field(default_factory=Digester)
     store: ArchiveStore = field(init=False)
@@ -75,7 +75,7 @@ class Parts:
         self.digester.close()
 
 
-def _give_back(layer: Layer, walk: Walk) -> None:
+def _give_back(layer: Layer, walk: Visitor) -> None:
     """An archive inside the archive, all of whose members count."""
     ledger = walk.ledger
     ledger.absorb(layer.ledger)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.inventory.digester import Digester
-    from pipeline.inventory.walk import Walk
+    from pipeline.inventory.visitor import Visitor
     from pipeline.model.paths import MemberPath
 
 _LONGEST_LINK_CHAIN = 8
@@ -45,7 +45,7 @@ class ArchiveStore:
     as layers, below the place they have in the archive.
     """
 
-    walk: Walk
+    walk: Visitor
     path: MemberPath
     digester: Digester
     documents: dict[str, bytes] = field(default_factory=dict)
@@ -118,7 +118,7 @@ class ArchiveStore:
 class FolderStore:
     """The parts of an image as files of a directory; ``names`` are its regular files, so that no link is followed."""
 
-    walk: Walk
+    walk: Visitor
     root: Path
     names: frozenset[str]
     digester: Digester

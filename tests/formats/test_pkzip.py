@@ -19,7 +19,7 @@ def whole(content: bytes) -> dict[str, bytes]:
     view = BufferView(content)
     found = {}
     for member in read_directory(view, STANDARD):
-        opened = open_member(view, member, STANDARD)
+        opened = open_member(view, member, STANDARD, ahead=True)
         found[member.name] = opened.read(0, opened.size) if isinstance(opened, View) else b"".join(opened.rest())
     return found
 

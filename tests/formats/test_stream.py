@@ -84,6 +84,20 @@ def test_reading_ahead_passes_errors_on_in_their_place() -> None:
         next(chunks)
 
 
+def test_reading_ahead_stops_when_nobody_reads_on() -> None:
+    made = []
+
+    def endless() -> Iterator[bytes]:
+        while True:
+            made.append(1)
+            yield b"a"
+
+    chunks = read_ahead(endless())
+    assert next(chunks) == b"a"
+    chunks.close()  # type: ignore[attr-defined]
+    assert len(made) < 10
+
+
 def test_a_view_as_a_stream() -> None:
     source = stream_of(BufferView(b"abc"))
     assert (source.size, source.drain()) == (3, 3)
