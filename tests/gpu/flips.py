@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 _SIZE = 16
 _NOP = 0x7918
+_NONE = 0x7FFF  # no such opcode, whatever the guards are
 _CONTROL = 0x1FFFFF << 105  # when an instruction may issue, what it waits for
 _EXIT, _BRA = 0x94D, 0x947
 _STORES = {0x386, 0x986}  # STG
@@ -49,7 +50,7 @@ class Change(StrEnum):
     LOST_STORE = "the first store to global memory becomes a NOP"
     OTHER_REGISTER = "an arithmetic instruction writes the register beside its own"
     OTHER_GUARD = "the first guarded exit or branch heeds the opposite of its guard"
-    NOT_CODE = "the first instruction has an opcode that does not exist"
+    NOT_CODE = "one of the first instructions has an opcode that does not exist"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,7 @@ def with_other_sm(server: bytes, sm: int) -> tuple[bytes, int]:
     """The server with the SM number of every entry of its containers rewritten, and how many entries that were."""
     out, count, at = bytearray(server), 0, server.find(MAGIC)
     while at >= 0:
+        end = at + 1
         if plausible(BufferView(server), at, len(server)):
             header = parse_container(server[at : at + CONTAINER_HEADER])
             entry, end = at + header.header_size, at + header.size
@@ -113,8 +115,7 @@ def with_other_sm(server: bytes, sm: int) -> tuple[bytes, int]:
                 struct.pack_into("<I", out, entry + 28, sm)
                 head, payload = entry_extent(server[entry : entry + ENTRY_HEADER], end - entry)
                 entry, count = entry + head + payload, count + 1
-            at = end
-        at = server.find(MAGIC, at + 1)
+        at = server.find(MAGIC, end)
     return bytes(out), count
 
 
@@ -145,7 +146,7 @@ def _candidates(image: bytearray, code: tuple[int, int], change: Change, seed: i
     ]
     match change:
         case Change.NOT_CODE:
-            return [0]
+            return [at for at, _ in words[:8]]
         case Change.LOST_STORE:
             return [at for at, word in words if word & 0xFFF in _STORES]
         case Change.OTHER_GUARD:
@@ -160,7 +161,7 @@ def _changed(instruction: bytes, change: Change) -> bytes:
     word = int.from_bytes(instruction, "little")
     match change:
         case Change.NOT_CODE:
-            word |= 0xFFF
+            word = word & _CONTROL | _NONE
         case Change.LOST_STORE:
             word = word & _CONTROL | _NOP
         case Change.OTHER_GUARD:
