@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.commands import options
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
     from pipeline.gate import Approved, LaneVerdict
     from pipeline.model.lane import Plan, Publisher
+    from pipeline.publishers.destination import Destination
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,10 +31,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> ExitStatus:
     """Judge every lane again, then publish what is approved to each destination."""
     from pipeline.gate import approve
+    from pipeline.publishers.destination import destination
     from pipeline.stages.gate import judge_plan
 
     plan = planned(arguments)
-    publishers = _selected(plan, arguments.to)
+    environment = options.environment()
+    destinations = {each: destination(each, environment) for each in _selected(plan, arguments.to)}
     with open_street(arguments) as street:
         verdicts = judge_plan(plan, street, {})
     unjudged = [verdict for verdict in verdicts if verdict.trouble is not ExitStatus.PASS]
@@ -45,7 +47,8 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
         return ExitStatus.gravest([verdict.trouble for verdict in unjudged])
     approved = [approve(verdict) for verdict in verdicts if verdict.approved]
     return ExitStatus.gravest(
-        _publish(publisher, verdicts, approved, dry_run=arguments.dry_run) for publisher in publishers
+        _publish(publisher, place, verdicts, approved, dry_run=arguments.dry_run)
+        for publisher, place in destinations.items()
     )
 
 
@@ -59,18 +62,20 @@ def _selected(plan: Plan, names: Sequence[str]) -> tuple[Publisher, ...]:
 
 
 def _publish(
-    publisher: Publisher, verdicts: Sequence[LaneVerdict], approved: Sequence[Approved], *, dry_run: bool
+    publisher: Publisher,
+    place: Destination,
+    verdicts: Sequence[LaneVerdict],
+    approved: Sequence[Approved],
+    *,
+    dry_run: bool,
 ) -> ExitStatus:
-    from pipeline.publishers import directory
-
-    destination = Path(publisher.location)
     refused = [verdict.lane.id for verdict in verdicts if not verdict.approved]
     if refused and not publisher.partial:
         _say(f"{publisher.name}: nothing published: it takes all lanes or none, and {', '.join(refused)} is refused")
         return ExitStatus.REFUSED
-    directory.preflight(destination)
+    place.preflight()
     if not dry_run:
-        directory.publish(destination, approved)
+        place.publish(approved)
     for item in approved:
         _say(f"{publisher.name}: {'would publish' if dry_run else 'published'} {item.artifact.path.name}")
     if not approved:

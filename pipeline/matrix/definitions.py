@@ -181,8 +181,10 @@ def read_terms(root: MapNode, folder: Path, mistakes: list[Mistake]) -> Evidence
 
 
 def _publisher(name: str, parts: dict[str, Node], folder: Path) -> Publisher:
-    location = str(folder / text(parts["location"]))
-    return Publisher(name, text(parts["kind"]), location, partial=_flag(parts, "partial", default=False))
+    partial = _flag(parts, "partial", default=False)
+    if "repository" in parts:
+        return Publisher(name, "github", text(parts["repository"]), partial=partial, tag=text(parts["tag"]))
+    return Publisher(name, "directory", str(folder / text(parts["location"])), partial=partial)
 
 
 def _source(parts: dict[str, Node], folder: Path) -> Source:

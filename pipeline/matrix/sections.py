@@ -240,11 +240,31 @@ EVIDENCE = Record(
     ),
 )
 
-PUBLISHER = Record(
+_PARTIAL = Key("partial", Flag(), "Publish approved lanes although others were refused (default false).")
+PUBLISHER = Variants(
     "a publisher",
     (
-        Key("kind", Choice(("directory",)), "What kind of destination it is.", required=True),
-        Key("location", PATH, "Where: a directory, relative to the matrix file.", required=True),
-        Key("partial", Flag(), "Publish approved lanes although others were refused (default false)."),
+        Record(
+            "a directory",
+            (
+                Key("location", PATH, "Where: a directory, relative to the matrix file.", required=True),
+                Key("kind", Choice(("directory",)), "What kind of destination it is.", required=True),
+                _PARTIAL,
+            ),
+        ),
+        Record(
+            "a release on GitHub",
+            (
+                Key(
+                    "repository",
+                    Text("a repository", "owner/name", r"[A-Za-z0-9-]+/[A-Za-z0-9._-]+"),
+                    "Repository whose release is made.",
+                    required=True,
+                ),
+                Key("kind", Choice(("github",)), "What kind of destination it is.", required=True),
+                Key("tag", Text("a tag", "b11434", r"[^\s~^:?*\[\\]+"), "Tag of the release.", required=True),
+                _PARTIAL,
+            ),
+        ),
     ),
 )

@@ -140,12 +140,33 @@ class ServedModel:
 
 
 @dataclass(frozen=True, slots=True)
+class SmokeBudgets:
+    """How long a server may take at most, in seconds, and how much of a GPU's memory may stay taken, in bytes.
+
+    ``ready`` runs from the start to the first healthy answer, ``first_token`` and ``warm_token`` from a question to its
+    one token, the first and the second time. ``None`` is no budget of the lane's own.
+    """
+
+    ready: float | None = None
+    first_token: float | None = None
+    warm_token: float | None = None
+    gpu_memory_left: int | None = None
+
+    @property
+    def any(self) -> bool:
+        """Whether there is a limit on time."""
+        return not self.ready is self.first_token is self.warm_token is None
+
+
+@dataclass(frozen=True, slots=True)
 class SmokeSettings:
     """How a bundle's server is started and how long it may take.
 
     ``command`` is run in the unpacked bundle; ``{bundle}``, ``{model}``, ``{host}`` and ``{port}`` are filled in,
     ``{device}`` by ``device_arguments[cpu|cuda]`` (spliced as separate words). Times are seconds. ``contain`` asks
-    for a container of the lane's base image instead of a plain process.
+    for a container of the lane's base image instead of a plain process. ``models`` are the generated models to serve
+    one after the other, where ``model`` has no URL. ``log_probabilities`` is ``False`` for a server that cannot name
+    them, whose answers are then compared by their token alone.
     """
 
     command: tuple[str, ...]
@@ -156,6 +177,9 @@ class SmokeSettings:
     stop_timeout: float = 10.0
     contain: bool = False
     model: ServedModel = field(default_factory=ServedModel)
+    models: tuple[str, ...] = ("tiny",)
+    log_probabilities: bool = True
+    budgets: SmokeBudgets = field(default_factory=SmokeBudgets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,12 +307,16 @@ class Lane:
 
 @dataclass(frozen=True, slots=True)
 class Publisher:
-    """A destination by name. ``partial`` allows approved lanes to be published while others are refused."""
+    """A destination by name. ``partial`` allows approved lanes to be published while others are refused.
+
+    ``location`` is a directory, or a repository (``owner/name``) with the ``tag`` of its release.
+    """
 
     name: str
     kind: str
     location: str
     partial: bool
+    tag: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

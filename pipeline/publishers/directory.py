@@ -10,13 +10,12 @@ import json
 import os
 import shutil
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.compat import compatibility
-from pipeline.digest import file_sha256
 from pipeline.errors import InfrastructureError, UsageError
-from pipeline.model.document import document
 from pipeline.model.paths import printable
+from pipeline.publishers.staging import COMPAT, SUMS, check_names, stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,8 +23,21 @@ if TYPE_CHECKING:
 
     from pipeline.gate import Approved
 
-SUMS = "SHA256SUMS"
-COMPAT = "compat.json"
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """One directory as a destination."""
+
+    path: Path
+
+    def preflight(self) -> None:
+        """See ``preflight``."""
+        preflight(self.path)
+
+    def publish(self, approved: Sequence[Approved]) -> str:
+        """See ``publish``; returns the directory's path."""
+        publish(self.path, approved)
+        return str(self.path)
 
 
 def preflight(directory: Path) -> None:
@@ -53,7 +65,7 @@ def publish(directory: Path, approved: Sequence[Approved]) -> None:
     ``InfrastructureError`` when the disk refuses, a copy does not read back as approved or another publication to the
     same place is going on; the destination is then as it was.
     """
-    _check_names([item.artifact.path.name for item in approved])
+    check_names([item.artifact.path.name for item in approved])
     staging = directory.with_name(f".{directory.name}.staging")
     with _disk_errors(directory):
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -61,7 +73,8 @@ def publish(directory: Path, approved: Sequence[Approved]) -> None:
             _take_back(directory)
             preflight(directory)
             try:
-                _stage(staging, approved)
+                shutil.rmtree(staging, ignore_errors=True)
+                stage(staging, approved)
                 _swap(staging, directory)
             finally:
                 shutil.rmtree(staging, ignore_errors=True)
@@ -90,14 +103,6 @@ def _alone_in(parent: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _check_names(names: Sequence[str]) -> None:
-    if len(set(names)) != len(names):
-        raise UsageError(f"two lanes publish the same file name: {', '.join(sorted(names))}")
-    for name in names:
-        if name in {SUMS, COMPAT} or "\\" in name or not name.isprintable():
-            raise UsageError(f"a bundle cannot be published as {printable(name)}", remedy="rename the source's file")
-
-
 def _own(directory: Path) -> set[str]:
     """The names that the last publication put there; empty when there was none.
 
@@ -124,22 +129,6 @@ def _take_back(directory: Path) -> None:
 
 def _previous(directory: Path) -> Path:
     return directory.with_name(f".{directory.name}.previous")
-
-
-def _stage(staging: Path, approved: Sequence[Approved]) -> None:
-    shutil.rmtree(staging, ignore_errors=True)
-    staging.mkdir()
-    for item in approved:
-        copy = staging / item.artifact.path.name
-        shutil.copyfile(item.artifact.path, copy)
-        if file_sha256(copy) != item.artifact.sha256:
-            raise InfrastructureError(
-                f"{item.artifact.path} is no longer what the gate approved", remedy="run the lane again"
-            )
-    if approved:
-        (staging / COMPAT).write_text(document("compat", compatibility(approved)) + "\n", encoding="utf-8")
-    sums = [f"{file_sha256(path)}  {path.name}\n" for path in sorted(staging.iterdir())]
-    (staging / SUMS).write_text("".join(sums), encoding="utf-8")
 
 
 def _swap(staging: Path, directory: Path) -> None:

@@ -26,7 +26,7 @@ PARTS: tuple[tuple[str, Record], ...] = (
     ("Lane settings: `defaults`, `flavours.FLAVOUR`, axes, `include`, `exclude`", SETTINGS),
     ("`waivers[]`", sections.WAIVER),
     ("`evidence`", sections.EVIDENCE),
-    ("`publishers.NAME`", sections.PUBLISHER),
+    *((f"`publishers.NAME`: {shape.what}", shape) for shape in sections.PUBLISHER.shapes),
 )
 
 

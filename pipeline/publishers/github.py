@@ -1,0 +1,142 @@
+"""GitHub Releases: a draft, filled, read back and compared, and only then made public; never a public file overwritten.
+
+Killed at any moment the public state is the old one or the complete new one. Everything that a later attempt needs to
+know is on GitHub: it finds the draft by its mark, keeps what reads back as approved and sends the rest.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pipeline.errors import InfrastructureError, Refused, UsageError
+from pipeline.publishers.github_api import Github, Refusal, refused
+from pipeline.publishers.staging import check_names, stage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.gate import Approved
+    from pipeline.publishers.github_api import Asset, Release
+    from pipeline.publishers.staging import ReleaseFile
+
+_MARK = "<!-- cubingate: this draft is filled by cubingate publish; leave it alone -->"
+_ATTEMPTS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class GithubReleases:
+    """Publishes under one tag of one repository; a new tag points at ``commit``, ``None`` means HEAD."""
+
+    github: Github
+    tag: str
+    commit: str | None
+
+    def preflight(self) -> None:
+        """``UsageError`` when the token may not write, or the tag has a release that somebody else began or published.
+
+        ``InfrastructureError`` when GitHub cannot be asked.
+        """
+        try:
+            if not self.github.may_push():
+                raise UsageError("the token may not write to the repository", remedy="it needs contents: write")
+            if self.github.public_release(self.tag) is None:
+                self._draft()
+        except Refusal as refusal:
+            raise refused(refusal) from refusal
+
+    def publish(self, approved: Sequence[Approved]) -> str:
+        """Publish these bundles as the release of the tag, and return its address.
+
+        ``Refused`` when there is none, ``UsageError`` when the tag is public with other files, ``InfrastructureError``
+        when GitHub fails or does not read back what was sent; the public state is then what it was.
+        """
+        check_names([item.artifact.path.name for item in approved])
+        if not approved:
+            raise Refused("no lane is approved: there is nothing to release")
+        with tempfile.TemporaryDirectory(prefix="cubingate-") as scratch:
+            try:
+                files = stage(Path(scratch) / "release", approved)
+                return self._released(files)
+            except Refusal as refusal:
+                raise refused(refusal) from refusal
+            except OSError as error:
+                raise InfrastructureError.of(error) from error
+
+    def _released(self, files: Sequence[ReleaseFile]) -> str:
+        public = self.github.public_release(self.tag)
+        if public is not None:
+            self._confirm(public, files, UsageError, f"{self.tag} is published with other files, and is never changed")
+            return public.html_url
+        draft = self._draft() or self.github.create_draft(self.tag, self.tag, _MARK, self.commit)
+        self._fill(draft, files)
+        self._confirm(draft, files, InfrastructureError, "the draft does not read back as it was sent")
+        return self.github.make_public(draft).html_url
+
+    def _draft(self) -> Release | None:
+        """Our draft of the tag; ``UsageError`` when somebody else has one."""
+        drafts = [release for release in self.github.releases() if release.draft and release.tag == self.tag]
+        ours = [release for release in drafts if _MARK in release.body]
+        if len(ours) != len(drafts):
+            raise UsageError(
+                f"{self.tag} has a draft that cubingate did not make", remedy="delete it, or choose another tag"
+            )
+        return ours[-1] if ours else None  # the oldest: two that began together settle on one
+
+    def _fill(self, draft: Release, files: Sequence[ReleaseFile]) -> None:
+        """Send what is not there yet; an asset that is something else is deleted first. The draft is ours alone."""
+        wanted = {file.name: file for file in files}
+        for asset in self.github.assets(draft):
+            file = wanted.get(asset.name)
+            if file is not None and self._is(asset, file):
+                del wanted[asset.name]
+            else:
+                self._delete(draft, asset)
+        for file in wanted.values():
+            self._send(draft, file)
+
+    def _send(self, draft: Release, file: ReleaseFile) -> None:
+        for attempt in range(_ATTEMPTS):
+            try:
+                self.github.upload(draft, file)
+            except (Refusal, InfrastructureError) as error:
+                # Too early, too late or twice: what GitHub has now says which.
+                if self._arrived(draft, file):
+                    return
+                final = isinstance(error, Refusal) and error.status < 500 and error.status != 422
+                if final or attempt == _ATTEMPTS - 1:
+                    raise
+            else:
+                return
+
+    def _arrived(self, draft: Release, file: ReleaseFile) -> bool:
+        """Whether an upload whose answer was no, or was lost, is there; what is there of it otherwise is deleted."""
+        for asset in self.github.assets(draft):
+            if asset.name == file.name:
+                if self._is(asset, file):
+                    return True
+                self._delete(draft, asset)
+        return False
+
+    def _delete(self, draft: Release, asset: Asset) -> None:
+        """Another publication may have made the draft public meanwhile, and nothing is taken from a public release."""
+        if not self.github.release(draft.id).draft:
+            raise UsageError(f"{self.tag} was published by another publication while this one went on")
+        self.github.delete(asset)
+
+    def _is(self, asset: Asset, file: ReleaseFile) -> bool:
+        return asset.complete and asset.size == file.size and self.github.digest(asset) == file.sha256
+
+    def _confirm(
+        self, release: Release, files: Sequence[ReleaseFile], error: type[UsageError | InfrastructureError], words: str
+    ) -> None:
+        """Download everything and compare; nothing but these files may be there."""
+        there = self.github.assets(release)
+        by_name = {asset.name: asset for asset in there}
+        if len(there) != len(files) or any(file.name not in by_name for file in files):
+            raise error(f"{words}: it has {', '.join(sorted(by_name)) or 'no files'}")
+        wrong = [file.name for file in files if not self._is(by_name[file.name], file)]
+        if wrong:
+            raise error(f"{words}: {', '.join(wrong)}")

@@ -1,0 +1,69 @@
+"""The files of a release, staged: the approved bundles byte for byte, ``compat.json``, and ``SHA256SUMS`` over all."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.compat import compatibility
+from pipeline.digest import file_sha256
+from pipeline.errors import InfrastructureError, UsageError
+from pipeline.model.document import document
+from pipeline.model.paths import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pipeline.gate import Approved
+
+SUMS = "SHA256SUMS"
+COMPAT = "compat.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseFile:
+    """One file of a release on this disk, and what every copy of it must be."""
+
+    path: Path
+    sha256: str
+    size: int
+
+    @property
+    def name(self) -> str:
+        """The name under which it is published."""
+        return self.path.name
+
+
+def check_names(names: Sequence[str]) -> None:
+    """``UsageError`` for two bundles of one name, or a name that cannot be published."""
+    if len(set(names)) != len(names):
+        raise UsageError(f"two lanes publish the same file name: {', '.join(sorted(names))}")
+    for name in names:
+        if name in {SUMS, COMPAT} or "\\" in name or not name.isprintable():
+            raise UsageError(f"a bundle cannot be published as {printable(name)}", remedy="rename the source's file")
+
+
+def stage(folder: Path, approved: Sequence[Approved]) -> tuple[ReleaseFile, ...]:
+    """Copy everything into ``folder``, which is new, and read it back.
+
+    ``InfrastructureError`` when a bundle is no longer what the gate approved, ``OSError`` when the disk refuses.
+    """
+    folder.mkdir()
+    for item in approved:
+        copy = folder / item.artifact.path.name
+        shutil.copyfile(item.artifact.path, copy)
+        if file_sha256(copy) != item.artifact.sha256:
+            raise InfrastructureError(
+                f"{item.artifact.path} is no longer what the gate approved", remedy="run the lane again"
+            )
+    if approved:
+        (folder / COMPAT).write_text(document("compat", compatibility(approved)) + "\n", encoding="utf-8")
+    listed = [_release_file(path) for path in sorted(folder.iterdir())]
+    (folder / SUMS).write_text("".join(f"{file.sha256}  {file.name}\n" for file in listed), encoding="utf-8")
+    return (*listed, _release_file(folder / SUMS))
+
+
+def _release_file(path: Path) -> ReleaseFile:
+    return ReleaseFile(path, file_sha256(path), path.stat().st_size)

@@ -1,0 +1,288 @@
+"""A stand-in for GitHub's releases API, as far as a release needs it, that can be told to misbehave.
+
+What it answers is held against the models that githubkit-schemas generates from GitHub's OpenAPI description
+(``test_github_server.py``). State is in memory; ``public`` is what a stranger would see at any moment.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, quote, urlparse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+TOKEN = "ghs_MARKERTOKEN0123456789"
+SIGNED = "X-Amz-Signature=MARKERSIGNATURE"
+TIME = "2026-01-01T00:00:00Z"
+
+
+@dataclass
+class StoredAsset:
+    id: int
+    name: str
+    content: bytes
+    state: str = "uploaded"
+
+
+@dataclass
+class StoredRelease:
+    id: int
+    tag: str
+    body: str
+    draft: bool = True
+    assets: list[StoredAsset] = field(default_factory=list)
+
+
+Mischief = "Callable[[int, Exchange], bool]"
+
+
+class Exchange(BaseHTTPRequestHandler):
+    """One request. ``hub.mischief(number, self)`` may answer in our place and return true."""
+
+    protocol_version = "HTTP/1.1"
+    wbufsize = 1 << 16  # head and content in one packet: a delayed acknowledgement costs 40 ms
+    hub: Hub
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        self._serve()
+
+    def do_POST(self) -> None:
+        self._serve()
+
+    def do_PATCH(self) -> None:
+        self._serve()
+
+    def do_DELETE(self) -> None:
+        self._serve()
+
+    def _serve(self) -> None:
+        hub = self.hub
+        with hub.lock:
+            hub.requests += 1
+            number = hub.requests
+            hub.calls.append(f"{self.command} {urlparse(self.path).path}")
+        self.content: bytes | None = None
+        if hub.mischief is not None and hub.mischief(number, self):
+            return
+        if urlparse(self.path).path.startswith("/signed/"):
+            self._download()
+        elif self.headers.get("Authorization") != f"Bearer {TOKEN}":
+            self.answer(401, {"message": "Bad credentials"})
+        else:
+            with hub.lock:
+                self.route()
+
+    def body(self) -> bytes:
+        """The request's content, read once."""
+        if self.content is None:
+            self.content = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        return self.content
+
+    def route(self) -> None:
+        """Answer as GitHub does."""
+        hub, address = self.hub, urlparse(self.path)
+        query = {key: values[0] for key, values in parse_qs(address.query).items()}
+        parts = address.path.removeprefix(f"/repos/{hub.repository}").strip("/").split("/")
+        if parts[:2] == ["releases", "assets"]:
+            self._redirect(parts[2]) if self.command == "GET" else self._delete(parts[2])
+            return
+        match self.command, parts:
+            case "GET", [""]:
+                self.answer(200, hub.repository_row())
+            case "GET", ["releases"]:
+                self.answer(200, _page([hub.release_row(each) for each in reversed(hub.releases)], query))
+            case "POST", ["releases"]:
+                asked = json.loads(self.body())
+                hub.releases.append(StoredRelease(hub.next_id(), asked["tag_name"], asked["body"], asked["draft"]))
+                self.answer(201, hub.release_row(hub.releases[-1]))
+            case "GET", ["releases", "tags", *tag]:
+                found = [each for each in hub.releases if not each.draft and quote(each.tag, safe="") == "/".join(tag)]
+                self.answer(200, hub.release_row(found[0])) if found else self._missing()
+            case "GET", ["releases", number]:
+                self.answer(200, hub.release_row(hub.release(number)))
+            case "PATCH", ["releases", number]:
+                release = hub.release(number)
+                release.draft = json.loads(self.body()).get("draft", release.draft)
+                self.answer(200, hub.release_row(release))
+            case "GET", ["releases", number, "assets"]:
+                self.answer(200, _page([hub.asset_row(each) for each in hub.release(number).assets], query))
+            case "POST", ["releases", number, "assets"]:
+                self._upload(hub.release(number), query["name"])
+            case _:
+                self._missing()
+
+    def _upload(self, release: StoredRelease, name: str) -> None:
+        content = self.body()
+        if any(asset.name == name for asset in release.assets):
+            errors = [{"resource": "ReleaseAsset", "code": "already_exists", "field": "name"}]
+            self.answer(422, {"message": "Validation Failed", "errors": errors})
+            return
+        release.assets.append(StoredAsset(self.hub.next_id(), name, content))
+        self.answer(201, self.hub.asset_row(release.assets[-1]))
+
+    def _redirect(self, number: str) -> None:
+        self.body()
+        self.send_response(302)
+        self.send_header("Location", f"http://127.0.0.1:{self.hub.port}/signed/{number}?{SIGNED}")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def _download(self) -> None:
+        asset = self.hub.asset(urlparse(self.path).path.rpartition("/")[2])
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(asset.content)))
+        self.end_headers()
+        self.wfile.write(asset.content)
+
+    def _delete(self, number: str) -> None:
+        for release in self.hub.releases:
+            release.assets = [asset for asset in release.assets if str(asset.id) != number]
+        self.send_response(204)
+        self.end_headers()
+
+    def _missing(self) -> None:
+        self.answer(404, {"message": "Not Found"})
+
+    def answer(self, status: int, content: Any, **headers: str) -> None:
+        """Send JSON."""
+        self.body()
+        text = json.dumps(content).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json; charset=utf-8")
+        self.send_header("Content-Length", str(len(text)))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(text)
+
+    def cut(self) -> None:
+        """Close the connection without a word."""
+        self.close_connection = True
+        self.connection.close()
+
+
+@dataclass
+class Hub:
+    """The repository behind the server."""
+
+    repository: str = "acme/server"
+    releases: list[StoredRelease] = field(default_factory=list)
+    push: bool = True
+    mischief: Callable[[int, Exchange], bool] | None = None
+    requests: int = 0
+    calls: list[str] = field(default_factory=list)
+    port: int = 0
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    last_id: int = 100
+
+    @property
+    def api(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def public(self) -> dict[str, dict[str, str]]:
+        """What a stranger sees: tag → file → SHA-256."""
+        return {
+            release.tag: {asset.name: hashlib.sha256(asset.content).hexdigest() for asset in release.assets}
+            for release in self.releases
+            if not release.draft
+        }
+
+    def next_id(self) -> int:
+        self.last_id += 1
+        return self.last_id
+
+    def release(self, number: str) -> StoredRelease:
+        return next(each for each in self.releases if str(each.id) == number)
+
+    def asset(self, number: str) -> StoredAsset:
+        return next(asset for release in self.releases for asset in release.assets if str(asset.id) == number)
+
+    def repository_row(self) -> dict[str, Any]:
+        """Only what is asked for: GitHub's has a hundred fields."""
+        return {"full_name": self.repository, "permissions": {"admin": False, "push": self.push, "pull": True}}
+
+    def release_row(self, release: StoredRelease) -> dict[str, Any]:
+        here = f"{self.api}/repos/{self.repository}/releases/{release.id}"
+        return {
+            "url": here,
+            "html_url": f"{self.api}/{self.repository}/releases/tag/{release.tag}",
+            "assets_url": f"{here}/assets",
+            "upload_url": f"{here}/assets{{?name,label}}",
+            "tarball_url": None,
+            "zipball_url": None,
+            "id": release.id,
+            "node_id": f"R_{release.id}",
+            "tag_name": release.tag,
+            "target_commitish": "main",
+            "name": release.tag,
+            "body": release.body,
+            "draft": release.draft,
+            "prerelease": False,
+            "created_at": TIME,
+            "published_at": None if release.draft else TIME,
+            "author": USER,
+            "assets": [self.asset_row(asset) for asset in release.assets],
+        }
+
+    def asset_row(self, asset: StoredAsset) -> dict[str, Any]:
+        return {
+            "url": f"{self.api}/repos/{self.repository}/releases/assets/{asset.id}",
+            "browser_download_url": f"{self.api}/{self.repository}/releases/download/{asset.name}",
+            "id": asset.id,
+            "node_id": f"RA_{asset.id}",
+            "name": asset.name,
+            "label": "",
+            "state": asset.state,
+            "content_type": "application/octet-stream",
+            "size": len(asset.content),
+            "digest": f"sha256:{hashlib.sha256(asset.content).hexdigest()}",
+            "download_count": 0,
+            "created_at": TIME,
+            "updated_at": TIME,
+            "uploader": USER,
+        }
+
+
+@contextmanager
+def serving(hub: Hub) -> Iterator[Hub]:
+    """Serve ``hub`` on loopback while the block runs."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Bound", (Exchange,), {"hub": hub}))
+    server.daemon_threads = True
+    hub.port = server.server_address[1]
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield hub
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _page(rows: list[dict[str, Any]], query: dict[str, str]) -> list[dict[str, Any]]:
+    size, page = int(query.get("per_page", 30)), int(query.get("page", 1))
+    return rows[(page - 1) * size : page * size]
+
+
+_PLACES = ("followers", "following", "gists", "starred", "subscriptions", "organizations", "repos", "events")
+USER: dict[str, Any] = {
+    **{f"{place}_url": f"http://127.0.0.1/users/bot/{place}" for place in (*_PLACES, "received_events")},
+    "url": "http://127.0.0.1/users/bot",
+    "html_url": "http://127.0.0.1/bot",
+    "login": "bot",
+    "id": 1,
+    "node_id": "U_1",
+    "avatar_url": "http://127.0.0.1/bot.png",
+    "gravatar_id": "",
+    "type": "Bot",
+    "site_admin": False,
+}
