@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _HAS_ISAL = find_spec("isal") is not None
+if _HAS_ISAL:
+    from isal import igzip_lib, isal_zlib
 XZ_MEMORY = 256 << 20
 ZSTD_WINDOW_LOG = 27
 _GZIP_BITS, _RAW_BITS = 31, -15
@@ -80,8 +82,6 @@ def gzip_decoder() -> Decoder:
     """For one gzip member, checksum included."""
     if not _HAS_ISAL:
         return ZlibDecoder(_GZIP_BITS)
-    from isal import igzip_lib
-
     return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
 
 
@@ -89,8 +89,6 @@ def deflate_decoder() -> Decoder:
     """For raw DEFLATE, as zip members have it."""
     if not _HAS_ISAL:
         return ZlibDecoder(_RAW_BITS)
-    from isal import igzip_lib
-
     return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_DEFLATE)
 
 
@@ -98,8 +96,6 @@ def crc32() -> Callable[[bytes, int], int]:
     """The fastest CRC-32 there is: a function of the bytes and the value so far."""
     if not _HAS_ISAL:
         return zlib.crc32
-    from isal import isal_zlib
-
     return isal_zlib.crc32
 
 
@@ -127,6 +123,4 @@ def decoding_errors() -> tuple[type[Exception], ...]:
     common = (zlib.error, lzma.LZMAError, zstd.ZstdError, OSError, EOFError, ValueError, MemoryError)
     if not _HAS_ISAL:
         return common
-    from isal import igzip_lib
-
     return (*common, cast("type[Exception]", igzip_lib.IsalError))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 _NAME = re.compile(r"(?:.*/)?etc/ld\.so\.conf(?:\.d/[^/]+\.conf)?", re.ASCII)
+_PART = "etc/ld.so.conf"
 _HWCAP = "hwcap"
 
 
 def is_loader_conf(name: str) -> bool:
     """Whether a member's path is that of ``ld.so.conf`` or of a file that it includes by custom."""
-    return _NAME.fullmatch(name) is not None
+    return _PART in name and _NAME.fullmatch(name) is not None
 
 
 def read_loader_conf(head: bytes) -> tuple[str, ...]:

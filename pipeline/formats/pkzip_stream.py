@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pipeline.binary import BufferView, FormatError
-from pipeline.formats import pkzip
+from pipeline.formats import pkzip, pkzip_members
 from pipeline.formats.compression import decoded, guarded
 from pipeline.formats.pkzip import Method, ZipMember
 from pipeline.formats.stream import Stream
@@ -48,7 +48,7 @@ class ZipStream:
         raw = self.source.take(name_size)
         size, packed, _ = pkzip.widened(self.source.take(extra_size), size, packed, 0)
         member = ZipMember(pkzip.member_name(raw), flags, method, crc, packed, size, start, 0)
-        pkzip.check_readable(member)
+        pkzip_members.check_readable(member)
         if member.name in self._passed:
             raise FormatError("a second zip member of the same name")
         content = self._described(member) if flags & _DESCRIPTOR else self._plain(member)
@@ -61,8 +61,10 @@ class ZipStream:
     def _plain(self, member: ZipMember) -> Stream:
         """A member whose sizes stand before it."""
         part = self.source.part(member.packed)
-        chunks = part.rest() if member.method == Method.STORED else decoded(part, pkzip.decoder_of(member)())
-        return Stream(self._closed(pkzip.checked(guarded(chunks, part, self.budgets), member), part), member.size)
+        chunks = part.rest() if member.method == Method.STORED else decoded(part, pkzip_members.decoder_of(member)())
+        return Stream(
+            self._closed(pkzip_members.checked(guarded(chunks, part, self.budgets), member), part), member.size
+        )
 
     def _closed(self, chunks: Iterator[bytes], part: Stream) -> Iterator[bytes]:
         yield from chunks
@@ -73,7 +75,7 @@ class ZipStream:
         """A member whose sizes stand behind it: only a format that knows its own end can be read so."""
         if member.method == Method.STORED:
             raise FormatError("a stored zip member of unknown size")
-        return Stream(guarded(decoded(self.source, pkzip.decoder_of(member)()), self.source, self.budgets))
+        return Stream(guarded(decoded(self.source, pkzip_members.decoder_of(member)()), self.source, self.budgets))
 
     def _descriptor(self) -> None:
         """Sizes are of 4 or of 8 bytes and the signature may be missing: what follows it decides."""

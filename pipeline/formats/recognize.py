@@ -68,7 +68,10 @@ def _elf_kind(head: bytes) -> Kind:
 
 def _by_structure(head: bytes) -> Kind:
     """Formats that take more than a few fixed bytes to tell."""
-    return next((kind for test, kind in _TESTS if test(head)), Kind.DATA)
+    for test, kind in _TESTS:
+        if test(head):
+            return kind
+    return Kind.DATA
 
 
 def _is_pe(head: bytes) -> bool:

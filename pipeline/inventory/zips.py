@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from pipeline.binary import AheadView, FormatError, View
 from pipeline.formats import pkzip
+from pipeline.formats.pkzip_members import open_member
 from pipeline.formats.recognize import Kind
 from pipeline.formats.stream import Stream
 from pipeline.inventory.holding import fits, whole
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pipeline.inventory.visitor import Visitor
     from pipeline.model.paths import MemberPath
 
-_WHEEL = re.compile(r"[^/]+\.dist-info/WHEEL")
+_WHEEL_FILE = ".dist-info/WHEEL"
 _LARGE = 4 << 20
 _LANES = 2
 """Threads for large members, beside the one that has the small ones: each may keep ``Budgets.kept`` bytes."""
@@ -106,7 +106,7 @@ def walk_members(
     view = AheadView(view)
     for name, member in members.items():
         try:
-            content = pkzip.open_member(view, member, visitor.ledger.budgets, ahead=ahead)
+            content = open_member(view, member, visitor.ledger.budgets, ahead=ahead)
             _member(content, member, name, path.child(name), visitor)
         except FormatError as error:
             visitor.ledger.damage(path.child(name), error.message)
@@ -127,4 +127,5 @@ def _target(content: View | Stream) -> str:
 
 
 def _format(members: Iterable[ZipMember]) -> str:
-    return "whl" if any(_WHEEL.fullmatch(member.name) for member in members) else Kind.ZIP.value
+    named = (member.name for member in members if member.name.endswith(_WHEEL_FILE))
+    return "whl" if any(name.count("/") == 1 and name != _WHEEL_FILE for name in named) else Kind.ZIP.value

@@ -28,4 +28,4 @@ class MemberPath:
         return self.parts[-1]
 
     def __str__(self) -> str:
-        return "!/".join(printable(part) for part in self.parts)
+        return printable("!/".join(self.parts))

@@ -229,8 +229,9 @@ class Policy:
 
     def toolkit(self, version: ToolkitVersion) -> ToolkitRow:
         """The row of ``version``'s major.minor; ``UnknownToolkit``."""
+        wanted = version.parts[:2]
         for row in self.toolkits:
-            if (row.version.major, row.version.minor) == (version.major, version.minor):
+            if row.version.parts[:2] == wanted:
                 return row
         raise unknown.UnknownToolkit(f"CUDA toolkit {version} is not in the policy tables of {self.date}")
 

@@ -44,10 +44,10 @@ def read_table(name: str, folder: Path = FOLDER) -> list[Row]:
     rows = _rows(name, lines)
     if not rows:
         raise InconsistentTables(f"policy table {name} is empty")
-    needed = ("id", "title") if name == "sources" else ("source", "date")
+    first, second = ("id", "title") if name == "sources" else ("source", "date")
     for row in rows:
-        if not all(row.get(column) for column in needed):
-            raise InconsistentTables(f"policy table {name}: row {tuple(row.values())} lacks {' or '.join(needed)}")
+        if not row.get(first) or not row.get(second):
+            raise InconsistentTables(f"policy table {name}: row {tuple(row.values())} lacks {first} or {second}")
     return rows
 
 

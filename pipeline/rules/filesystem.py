@@ -36,7 +36,7 @@ class Place:
     @property
     def name(self) -> str:
         """Its file name."""
-        return posixpath.basename(self.path)
+        return self.path.rpartition("/")[2]
 
     def at(self, path: str) -> Place:
         """Another path in the same container."""

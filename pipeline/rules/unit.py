@@ -135,7 +135,7 @@ class _Census:
     relocatable: int = 0
     foreign: int = 0
 
-    def add(self, fatbin: FatbinFacts) -> None:
+    def add(self, fatbin: FatbinFacts, own: frozenset[int]) -> None:
         if not fatbin.entries:
             self.empty += 1
         elif fatbin.relocatable:
@@ -144,7 +144,7 @@ class _Census:
             self.stubs += 1
         else:
             library = library_of(fatbin)
-            images = images_of(fatbin.entries, self.traces[library])
+            images = _images(fatbin.entries, own or self.traces[library])
             if not any(image.loadable_kind for image in images):
                 self.foreign += 1
             else:
@@ -167,12 +167,13 @@ class _Census:
 
 def units_of(inventory: Inventory) -> Units:
     """Group the device code of an artifact."""
+    each = [frozenset(_traces(fatbin.entries)) for fatbin in inventory.fatbins]
     traces: dict[MemberPath, set[int]] = {}
-    for fatbin in inventory.fatbins:
-        traces.setdefault(library_of(fatbin), set()).update(_traces(fatbin.entries))
+    for fatbin, own in zip(inventory.fatbins, each, strict=True):
+        traces.setdefault(library_of(fatbin), set()).update(own)
     census = _Census({library: frozenset(majors) for library, majors in traces.items()})
-    for fatbin in inventory.fatbins:
-        census.add(fatbin)
+    for fatbin, own in zip(inventory.fatbins, each, strict=True):
+        census.add(fatbin, own)
     for image in inventory.bare:
         census.add_bare(image)
     return census.units()
@@ -204,7 +205,10 @@ def _without_kernels(entry: EntryFacts) -> bool:
 
 def images_of(entries: tuple[EntryFacts, ...], library: frozenset[int]) -> tuple[Image, ...]:
     """What decides about a container's entries. ``library`` are the toolkit majors that show elsewhere in its file."""
-    siblings = frozenset(_traces(entries)) or library
+    return _images(entries, frozenset(_traces(entries)) or library)
+
+
+def _images(entries: tuple[EntryFacts, ...], siblings: frozenset[int]) -> tuple[Image, ...]:
     return tuple(_image(entry, siblings) for entry in entries)
 
 

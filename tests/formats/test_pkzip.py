@@ -7,7 +7,8 @@ import pytest
 
 from pipeline.binary import BufferView, FormatError, View
 from pipeline.formats.budgets import STANDARD
-from pipeline.formats.pkzip import open_member, read_directory
+from pipeline.formats.pkzip import read_directory
+from pipeline.formats.pkzip_members import open_member
 from pipeline.formats.pkzip_stream import ZipStream
 from pipeline.formats.stream import stream_of
 from tests.formats.artifacts import zip_of
