@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Event
 from typing import TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError
 from pipeline.gpu.answer import Answer, NoAnswer
-from pipeline.gpu.child import Child, WorkerDeaf, WorkerLost, WorkerSilent
+from pipeline.gpu.asking import ask, heard, judged, silent
+from pipeline.gpu.child import Child, WorkerDeaf, WorkerSilent
+from pipeline.gpu.fault import INFRASTRUCTURE
 from pipeline.gpu.greeting import greet, read_greeting
 
 if TYPE_CHECKING:
@@ -26,20 +28,6 @@ if TYPE_CHECKING:
 
 _MOST_HANGS = 3
 _PAGE = 4096
-# The card or its driver, not the module: https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TYPES.html
-INFRASTRUCTURE = frozenset(
-    {
-        "CUDA_ERROR_OUT_OF_MEMORY",
-        "CUDA_ERROR_DEINITIALIZED",
-        "CUDA_ERROR_NOT_INITIALIZED",
-        "CUDA_ERROR_DEVICE_UNAVAILABLE",
-        "CUDA_ERROR_NO_DEVICE",
-        "CUDA_ERROR_ECC_UNCORRECTABLE",
-        "CUDA_ERROR_SYSTEM_NOT_READY",
-        "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
-        "CUDA_ERROR_OPERATING_SYSTEM",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +166,9 @@ class Attempts:
         child = self._main if self._main is not None else self._start()
         try:
             self._tell_ahead(child)
-            answer = _heard(child, self._limits.container)
+            answer = heard(child, self._limits.container)
         except WorkerSilent:
-            answer = _silent(self._limits.container)
+            answer = silent(self._limits.container)
         self._main = self._kept(child, answer)
         if self._main is None:
             self._told = 0
@@ -205,22 +193,22 @@ class Attempts:
         new = self._fresh or surprising or first.result in INFRASTRUCTURE
         second = self._load_new(image) if new else self._load_reserve(image)
         if second.result == first.result or new:
-            return _judged(first, second)
-        return _judged(first, self._load_new(image))
+            return judged(first, second)
+        return judged(first, self._load_new(image))
 
     def _load_reserve(self, image: bytes) -> Answer:
         child = self._reserve if self._reserve is not None else self._start()
         if not self._reserve_opened:
             self._wait_for(child)
             self._reserve_opened = True
-        answer = _ask(child, image, self._limits.container)
+        answer = ask(child, image, self._limits.container)
         self._reserve = self._kept(child, answer)
         return answer
 
     def _load_new(self, image: bytes) -> Answer:
         child = self._start()
         try:
-            return _ask(child, image, self._limits.container)
+            return ask(child, image, self._limits.container)
         finally:
             self._bury(child)
 
@@ -276,42 +264,3 @@ class Attempts:
         """Close every worker, when no thread uses one any more."""
         for child in tuple(self._alive):
             self._bury(child)
-
-
-def _ask(child: Child, image: bytes, seconds: float) -> Answer:
-    try:
-        with suppress(WorkerDeaf):  # its last words are heard next
-            child.tell(image, seconds)
-        return _heard(child, seconds)
-    except WorkerSilent:
-        return _silent(seconds)
-
-
-def _silent(seconds: float) -> Answer:
-    return Answer(NoAnswer.TIMED_OUT, seconds, healthy=False, detail=f"no answer in {seconds:g} s")
-
-
-def _heard(child: Child, seconds: float) -> Answer:
-    """What the worker says next, or how it ended; ``WorkerSilent``."""
-    try:
-        told = child.hear(seconds)
-    except WorkerLost as lost:
-        return Answer(NoAnswer.CRASHED, healthy=False, detail=str(lost))
-    return Answer(
-        result=str(told["result"]),
-        seconds=float(told["seconds"]),
-        jit_seconds=float(told["jit_seconds"]),
-        healthy=bool(told.get("healthy", True)),
-        detail=str(told.get("log", "")),
-    )
-
-
-def _judged(first: Answer, last: Answer) -> Answer:
-    """The answer of the process that had nothing before it, told together with a different one."""
-    if last.result in INFRASTRUCTURE:
-        raise InfrastructureError(
-            f"the GPU does not serve: {last.result}", remedy="see what else uses it (nvidia-smi), then run again"
-        )
-    if last.result == first.result:
-        return last
-    return replace(last, detail=f"{first.result} at first ({first.detail or 'no words'}); alone, {last.result}")

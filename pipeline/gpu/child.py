@@ -84,6 +84,8 @@ class Child:
         deadline = time.monotonic() + seconds
         while b"\n" not in self._heard:
             if not select.select([self._from], [], [], self._tick(deadline))[0]:
+                if self._has_ended() and not select.select([self._from], [], [], 0)[0]:
+                    self._lost()  # a process that the driver left behind holds the pipe
                 continue
             piece = os.read(self._from, 65536)
             self._heard += piece
@@ -104,8 +106,14 @@ class Child:
             raise WorkerSilent
         return min(left, _TICK)
 
+    def _has_ended(self) -> bool:
+        """Whether it runs no more; it is not buried yet, so that nobody else gets its number."""
+        return self._process.returncode is not None or bool(
+            os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        )
+
     def _lost(self) -> NoReturn:
-        self._process.kill()
+        self.kill()
         status = self._process.wait(_ENDED)
         how = f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"
         words = self._last_words()
@@ -118,8 +126,10 @@ class Child:
         return " ".join(text.split())[-400:]
 
     def kill(self) -> None:
-        """End the process and nothing else: another thread may be listening to it."""
-        self._process.kill()
+        """End the process and what it started, and nothing else: another thread may be listening to it."""
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def end(self) -> None:
         """Kill what still runs and close everything; more than once does no harm."""
@@ -129,7 +139,7 @@ class Child:
         if self._stderr >= 0:
             os.close(self._stderr)
             self._stderr = -1
-        self._process.kill()
+        self.kill()
         with suppress(subprocess.TimeoutExpired):  # in an uninterruptible wait inside the kernel module
             self._process.wait(_ENDED)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import InfrastructureError
 from pipeline.gpu.child import WorkerLost, WorkerSilent
+from pipeline.gpu.fault import PassingFault, fault
 
 if TYPE_CHECKING:
     from pipeline.gpu.child import Child
@@ -23,6 +24,7 @@ _REMEDIES = {
         "forward compatibility is for data-centre GPUs: take the compat folder out of LD_LIBRARY_PATH"
     ),
     "CUDA_ERROR_SYSTEM_NOT_READY": "start the fabric manager (nvidia-fabricmanager), then run again",
+    "CUDA_ERROR_OUT_OF_MEMORY": "see what else uses the GPU (nvidia-smi), then run again",
     "CUDA_ERROR_DEVICE_UNAVAILABLE": "another process holds the GPU exclusively: see nvidia-smi",
 }
 
@@ -68,9 +70,9 @@ def greet(child: Child, seconds: float) -> dict[str, Any]:
     try:
         told = child.hear(seconds)
     except WorkerLost as lost:
-        raise InfrastructureError(f"the NVIDIA driver ends the process that starts it: {lost}") from lost
+        raise PassingFault(f"the NVIDIA driver ends the process that starts it: {lost}") from lost
     except WorkerSilent as silent:
-        raise InfrastructureError(
+        raise PassingFault(
             f"the NVIDIA driver does not start in {seconds:g} s", remedy="see dmesg for Xid messages"
         ) from silent
     if "failure" in told:
@@ -93,5 +95,5 @@ def _explained(told: dict[str, Any]) -> InfrastructureError:
         return InfrastructureError(f"no NVIDIA driver on this machine: {failure['name']}", remedy=_AUDIT)
     name = str(failure["name"])
     place = f" (libcuda: {where})" if where else ""
-    kind = NoDevice if name == "CUDA_ERROR_NO_DEVICE" else InfrastructureError
-    return kind(f"{failure['call']} answers {name}{place}", remedy=_REMEDIES.get(name, _AUDIT))
+    message, remedy = f"{failure['call']} answers {name}{place}", _REMEDIES.get(name, _AUDIT)
+    return NoDevice(message, remedy=remedy) if name == "CUDA_ERROR_NO_DEVICE" else fault(name, message, remedy)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pipeline.errors import UsageError
 from pipeline.gpu.attempts import Limits
 from pipeline.gpu.device import Selector, environment_for
+from pipeline.gpu.fault import PassingFault
 from pipeline.gpu.lease import FOLDER
 from pipeline.gpu.passes import VARIABLES, Passes
 
@@ -45,7 +46,8 @@ class LoadSettings:
 
     ``wait`` is how many seconds a device that another check holds is waited for, ``fresh`` asks for a process of its
     own for each container that fails. ``jobs`` containers are loaded at the same time: JIT takes a processor each, and
-    every job three contexts on the device. ``module`` tells the kernel module's version.
+    every job three contexts on the device. ``module`` tells the kernel module's version. ``pauses`` are the seconds
+    before each further try when the device or its driver failed.
     """
 
     environment: Mapping[str, str]
@@ -54,6 +56,7 @@ class LoadSettings:
     wait: float = 600.0
     fresh: bool = False
     jobs: int = 1
+    pauses: tuple[float, ...] = (2.0, 10.0)
     module: Callable[[], DriverVersion | None] = _kernel_module
     locks: Path = FOLDER
     note: Callable[[str], None] = _say_nothing
@@ -65,11 +68,26 @@ def load_modules(
     """Load everything in ``path`` that a program would give to the driver.
 
     ``policy`` is asked for while the drivers start. ``UsageError`` when there is no such path, ``InfrastructureError``
-    when there is no driver or GPU, or the device and not a module is at fault. A report in which nothing was observed
-    is no pass.
+    when there is no driver or GPU, or the device and not a module is at fault. What may be over soon, such as a card
+    whose memory others use, is waited for and tried again, ``pauses`` of the settings long; never a module that failed.
+    A report in which nothing was observed is no pass.
     """
     if not path.exists():
         raise UsageError(f"{path} does not exist", remedy="name a file or a folder")
+    faults: list[str] = []
+    for pause in settings.pauses:
+        try:
+            return replace(_load_once(path, policy, settings, declaration), faults=tuple(faults))
+        except PassingFault as error:
+            faults.append(error.message)
+            settings.note(f"{error.message}; trying again in {pause:g} s")
+            time.sleep(pause)
+    return replace(_load_once(path, policy, settings, declaration), faults=tuple(faults))
+
+
+def _load_once(
+    path: Path, policy: Callable[[], Policy], settings: LoadSettings, declaration: Declaration | None
+) -> LoadReport:
     started = time.monotonic()
     with ExitStack() as lease, ExitStack() as stack:  # the device is given back when the workers have ended
         jobs = _started(stack, settings)

@@ -102,7 +102,8 @@ class Observed:
 class LoadReport:
     """Everything a load says. ``left_out`` are the containers that no program gives to a driver.
 
-    ``seconds`` is the wall time of everything, the driver's start included.
+    ``seconds`` is the wall time of everything, the driver's start included. ``faults`` are the failures of the device
+    or its driver after which all was tried again.
     """
 
     artifact: str
@@ -115,6 +116,7 @@ class LoadReport:
     damage: tuple[Damage, ...]
     policy_date: str
     seconds: float
+    faults: tuple[str, ...] = ()
 
     @property
     def driver_seconds(self) -> dict[JitPass, float]:
@@ -174,5 +176,6 @@ class LoadReport:
             "left_out": [
                 {"path": str(item.path), "role": item.role.value, "size": item.size} for item in self.left_out
             ],
+            "faults": list(self.faults),
             "damage": [{"path": str(item.path), "what": item.what} for item in self.damage],
         }

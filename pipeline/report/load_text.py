@@ -108,5 +108,7 @@ def _tail(report: LoadReport) -> Iterator[str]:
     stubs = sum(item.container.role is Role.LINK_STUB for item in report.observed)
     if stubs:
         yield f"note: {stubs} kernel-less containers of the device linker need not load"
+    for fault in report.faults:
+        yield f"note: tried again after: {fault}"
     inside = ", ".join(f"{seconds:.1f}" for seconds in report.driver_seconds.values())
     yield f"{report.seconds:.1f} s; inside the driver {inside} s in the three passes, which run side by side"

@@ -1,10 +1,12 @@
 /* A stand-in for libcuda.so.1: it knows nothing about device code and answers from a table that the test gives it.
  *
  * STANDIN_ANSWERS  file of lines "FNV1A64 AS_IS JIT_FORBIDDEN JIT_FORCED": what to answer for an image with that
- *                  digest: a CUDA error name, or crash, hang, poison (loads, then every call fails), taint (no
+ *                  digest: a CUDA error name, or crash, hang, fork-crash, poison (loads, then every call fails), taint (no
  *                  binary, and in a process that has loaded nothing before, every later load fails unnoticed)
  * STANDIN_INIT     number that cuInit answers
- * STANDIN_INIT_DOES  crash or hang, instead of answering
+ * STANDIN_INIT_DOES  crash or hang, instead of answering; fork: leaves a process behind that holds what it inherits
+ * STANDIN_CONTEXT  number that making a context answers
+ * STANDIN_BUSY     a file that gets a byte for each context: the first STANDIN_BUSY_FOR of them are out of memory
  * STANDIN_DEVICES  "NAME|SM|UUID|SLICE UUID;..." (UUIDs as 32 hex digits); without it one H200
  * STANDIN_LOG      file: one line for each load
  * STANDIN_NOISE    printed to stdout by cuInit
@@ -99,6 +101,7 @@ EXPORT int cuInit(unsigned flags) {
     const char *does = variable("STANDIN_INIT_DOES", "");
     if (!strcmp(does, "crash")) raise(SIGSEGV);
     if (!strcmp(does, "hang")) for (;;) pause();
+    if (!strcmp(does, "fork") && fork() == 0) for (;;) pause();
     fputs(variable("STANDIN_NOISE", ""), stdout);
     fflush(stdout);
     take_time(0);
@@ -126,6 +129,13 @@ EXPORT int cuDevicePrimaryCtxRetain(void **context, int device) {
     (void)device;
     take_time(1);
     *context = &devices;
+    int busy = open(variable("STANDIN_BUSY", ""), O_RDWR | O_APPEND);
+    if (busy >= 0) {
+        long before = lseek(busy, 0, SEEK_END);
+        if (write(busy, "x", 1) != 1) abort();
+        close(busy);
+        return before < atoi(variable("STANDIN_BUSY_FOR", "0")) ? 2 : 0;
+    }
     return atoi(variable("STANDIN_CONTEXT", "0"));
 }
 EXPORT int cuCtxSetCurrent(void *context) { (void)context; return 0; }
@@ -187,6 +197,10 @@ static void look_up(uint64_t hash, char *answer) {
 static int act(const char *answer) {
     if (!strcmp(answer, "crash")) raise(SIGSEGV);
     if (!strcmp(answer, "hang")) for (;;) pause();
+    if (!strcmp(answer, "fork-crash")) {
+        if (fork() == 0) for (;;) pause();
+        raise(SIGSEGV);
+    }
     if (!strcmp(answer, "poison")) { poisoned = 1; return 0; }
     if (!strcmp(answer, "taint")) { tainted = !loads; return 209; }
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import tarfile
 import time
+from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,8 +27,6 @@ from tests.gpu import made
 from tests.gpu.standin import BAD_PTX, JIT_DISABLED, NO_BINARY, SUCCESS, VERSION, StandIn, build, fnv1a
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pipeline.gpu.report import LoadReport
     from tests.gpu.conftest import GetPolicy
 
@@ -39,6 +40,7 @@ def settings(driver: StandIn, *, limits: Limits = LIMITS, fresh: bool = False) -
         environment=driver.environment(),
         limits=limits,
         fresh=fresh,
+        pauses=(),
         locks=driver.folder,
         module=lambda: DriverVersion(VERSION),
     )
@@ -193,6 +195,28 @@ def test_a_crash_is_an_outcome(driver: StandIn, tmp_path: Path, policy: GetPolic
     assert report.verdict is Verdict.FAIL
 
 
+def test_a_process_that_the_driver_leaves_behind_is_ended(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
+    """It holds the worker's pipes: the end of the worker is noticed all the same, and so is its own."""
+    driver.more["STANDIN_INIT_DOES"] = "fork"
+    bad = driver.answers(made.fatbin(made.cubin("90", 1)), "fork-crash", *NATIVE[1:])
+    file = made.library(tmp_path / "lib.so", [native(driver), bad, native(driver, 2)])
+    started = time.monotonic()
+    report = load_modules(file, policy, settings(driver))
+    assert results(report) == [SUCCESS, NoAnswer.CRASHED, SUCCESS]
+    assert time.monotonic() - started < 8
+    assert not left_behind(str(driver.folder))
+
+
+def left_behind(mark: str) -> list[str]:
+    """Processes that still have this in their environment."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if process.name != str(os.getpid()) and mark.encode() in (process / "environ").read_bytes():
+                found.append(process.name)
+    return found
+
+
 @pytest.mark.parametrize("does", ["crash", "hang"])
 def test_what_was_told_ahead_is_neither_lost_nor_blamed(
     driver: StandIn, tmp_path: Path, policy: GetPolicy, does: str
@@ -289,6 +313,44 @@ def test_a_device_at_fault_is_no_verdict(driver: StandIn, tmp_path: Path, policy
     bad = driver.answers(made.fatbin(made.cubin("90", 1)), error)
     with pytest.raises(InfrastructureError, match=error):
         load_modules(made.library(tmp_path / "lib.so", [bad]), policy, settings(driver))
+
+
+def test_a_busy_card_is_tried_again_and_that_is_told(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
+    """Three contexts are tried at once, so that the second try finds memory, or the third."""
+    file = made.library(tmp_path / "lib.so", [native(driver)])
+    (tmp_path / "busy").touch()
+    driver.more |= {"STANDIN_BUSY": str(tmp_path / "busy"), "STANDIN_BUSY_FOR": "3"}
+    told: list[str] = []
+    chosen = replace(settings(driver), pauses=(0.01, 0.01), note=told.append)
+    report = load_modules(file, policy, chosen)
+    assert report.verdict is Verdict.PASS
+    assert 1 <= len(report.faults) == len(told) <= 2
+    assert "CUDA_ERROR_OUT_OF_MEMORY" in report.faults[0]
+    assert report.to_json()["faults"] == list(report.faults)
+
+
+def test_a_card_that_stays_busy_is_given_up_in_the_end(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
+    driver.more["STANDIN_CONTEXT"] = "2"
+    told: list[str] = []
+    chosen = replace(settings(driver), pauses=(0.01, 0.01), note=told.append)
+    with pytest.raises(InfrastructureError, match="CUDA_ERROR_OUT_OF_MEMORY"):
+        load_modules(made.library(tmp_path / "lib.so", [native(driver)]), policy, chosen)
+    assert len(told) == 2
+
+
+def test_what_stays_and_what_is_the_products_is_not_tried_again(
+    driver: StandIn, tmp_path: Path, policy: GetPolicy
+) -> None:
+    told: list[str] = []
+    chosen = replace(settings(driver), pauses=(0.01, 0.01), note=told.append)
+    bad = driver.answers(made.fatbin(made.cubin("89")), NO_BINARY)
+    file = made.library(tmp_path / "lib.so", [bad])
+    assert load_modules(file, policy, chosen).verdict is Verdict.FAIL
+    driver.more["STANDIN_INIT"] = "803"
+    chosen = replace(chosen, environment=driver.environment())
+    with pytest.raises(InfrastructureError, match="CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"):
+        load_modules(file, policy, chosen)
+    assert told == []
 
 
 def test_a_context_that_cannot_be_made_is_no_verdict(driver: StandIn, tmp_path: Path, policy: GetPolicy) -> None:
