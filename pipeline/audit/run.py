@@ -13,6 +13,7 @@ from pipeline.errors import CorruptInput, UsageError
 from pipeline.formats.facts import Damage, Inventory
 from pipeline.inventory import take_inventory
 from pipeline.model.paths import MemberPath
+from pipeline.rules.registry import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pipeline.policy import Policy
     from pipeline.rules.assembly import Rehearsal
     from pipeline.rules.declaration import Declaration, HostFloor
+    from pipeline.rules.registry import Rule
     from pipeline.rules.subject import Aim
 
     Artifacts = tuple[tuple[Path | Source, Inventory], ...]
@@ -40,12 +42,13 @@ def run_audit(
     kernels: bool = False,
     workers: int = 1,
     rehearse: Rehearse | None = None,
+    rules: tuple[Rule, ...] = RULES,
 ) -> AuditReport:
     """Audit files, folders or images; ``UsageError`` where one does not exist.
 
     Of an image for several platforms the declaration's is judged, or else this machine's. Without ``targets`` those of
     the declaration are judged, without ``host`` the declaration's. Up to ``workers`` processes read several paths.
-    ``rehearse`` assembles the PTX that a target's driver would compile.
+    ``rehearse`` assembles the PTX that a target's driver would compile; ``rules`` are those that judge.
     """
     for path in paths:
         if isinstance(path, Path) and not path.exists():
@@ -64,7 +67,7 @@ def run_audit(
         aims = tuple(aim_at(target, units_in(inventories).loaded, declaration, policy) for target in targets)
         rehearsal = rehearse(tuple(zip(paths, inventories, strict=True)), aims)
     return audit_artifacts(
-        inventories, targets, declaration, host, policy, requirements=requirements, rehearsal=rehearsal
+        inventories, targets, declaration, host, policy, requirements=requirements, rehearsal=rehearsal, rules=rules
     )
 
 

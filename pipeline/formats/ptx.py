@@ -54,9 +54,9 @@ def check_packed_ptx(content: bytes) -> None:
 def whole_text(content: bytes, version: PtxVersion | None) -> bytes:
     """An entry's text as a driver gives it to its compiler: no zeros at its end, ``.version`` where it lacks one.
 
-    It goes on the first line, so that line numbers stay those of the text.
+    Packers leave it out and keep the end of its line; it goes back there, so that line numbers are those of the source.
     """
     text = content.rstrip(b"\0")
     if version is None or _VERSION.match(text) is not None:
         return text
-    return f".version {version} ".encode() + text
+    return f".version {version}".encode() + (text if text[:1].isspace() else b" " + text)

@@ -18,8 +18,28 @@ if TYPE_CHECKING:
     from pipeline.stages.street import Street
 
 
+_JUDGED = (
+    "corrupt-input",
+    "outside-policy",
+    "driver-retired",
+    "driver-too-old-for-gpu",
+    "fatbin-codec",
+    "ptx-isa",
+    "toolkit-major",
+    "cubin-abi",
+    "fatbin-kind",
+    "arch-missing",
+    "arch-suffix",
+    "jit-feature",
+    "static-shared-memory",
+    "register-budget",
+    "rehearsal",
+)
+"""What decides here: device code on a GPU and a driver. The rest of the promise is for the check ``audit``."""
+
+
 def rehearse_lane(lane: Lane, artifact: Artifact, check: str, street: Street) -> Observation:
-    """Audit the bundle for the target that ``check`` names, with all PTX assembled.
+    """Audit the device code of the bundle for the target that ``check`` names, with all PTX assembled.
 
     A target that machine code serves needs no rehearsal: that is not applicable, and never a pass.
     """
@@ -28,6 +48,7 @@ def rehearse_lane(lane: Lane, artifact: Artifact, check: str, street: Street) ->
     from pipeline.rehearse import rehearse
     from pipeline.report.audit_json import audit_document
     from pipeline.rules.declaration import Declaration
+    from pipeline.rules.registry import RULES
     from pipeline.stages.assemblers import rehearse_settings
 
     policy = load_policy()
@@ -39,6 +60,7 @@ def rehearse_lane(lane: Lane, artifact: Artifact, check: str, street: Street) ->
             [target],
             policy,
             declaration=Declaration.of(lane),
+            rules=tuple(rule for rule in RULES if rule.id in _JUDGED),
             rehearse=lambda artifacts, aims: rehearse(artifacts, aims, policy, settings),
         )
     outcome, status = concluded(check, report)
