@@ -40,9 +40,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> ExitStatus:
     """Load and print; the status is the contract's."""
-    from pipeline.gpu.attempts import Limits
     from pipeline.gpu.device import Selector
-    from pipeline.gpu.load import LoadSettings, load_modules
+    from pipeline.gpu.load import load_modules
+    from pipeline.gpu.settings import Limits, LoadSettings
 
     if arguments.timeout <= 0 or arguments.wait < 0 or not 1 <= arguments.jobs <= _MOST_JOBS:
         raise UsageError(

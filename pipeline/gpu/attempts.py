@@ -25,17 +25,10 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from pipeline.gpu.greeting import Greeting
+    from pipeline.gpu.settings import Limits
 
 _MOST_HANGS = 3
 _PAGE = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Seconds that a worker may take to start the driver, and to load one container."""
-
-    start: float = 60.0
-    container: float = 300.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from contextlib import ExitStack
 
     from pipeline.gpu.greeting import DeviceFacts, Greeting
-    from pipeline.gpu.load import LoadSettings
     from pipeline.gpu.machine import LoadMachine
     from pipeline.gpu.passes import Passes
+    from pipeline.gpu.settings import LoadSettings
 
 # Seconds. A signal that comes right before a wait without a limit is heeded only when that wait is over.
 _TICK = 0.2

@@ -4,62 +4,27 @@ from __future__ import annotations
 
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.errors import UsageError
-from pipeline.gpu.attempts import Limits
-from pipeline.gpu.device import Selector, environment_for
+from pipeline.gpu.device import environment_for
 from pipeline.gpu.fault import PassingFault
-from pipeline.gpu.lease import FOLDER
 from pipeline.gpu.passes import VARIABLES, Passes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from concurrent.futures import Executor
     from pathlib import Path
 
     from pipeline.formats.facts import Inventory
     from pipeline.gpu.handshake import Handshake
     from pipeline.gpu.report import LoadReport
-    from pipeline.model.versions import DriverVersion
+    from pipeline.gpu.settings import LoadSettings
     from pipeline.policy import Policy
     from pipeline.rules.declaration import Declaration
 
 _READ_AGAIN = ("docker-archive", "oci-archive", "oci")
-_FIRST = Selector(0, None)
-
-
-def _say_nothing(_line: str) -> None:
-    pass
-
-
-def _kernel_module() -> DriverVersion | None:
-    from pipeline.gpu.machine import kernel_module
-
-    return kernel_module()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoadSettings:
-    """How to load. ``environment`` is this process's own.
-
-    ``wait`` is how many seconds a device that another check holds is waited for, ``fresh`` asks for a process of its
-    own for each container that fails. ``jobs`` containers are loaded at the same time: JIT takes a processor each, and
-    every job three contexts on the device. ``module`` tells the kernel module's version. ``pauses`` are the seconds
-    before each further try when the device or its driver failed.
-    """
-
-    environment: Mapping[str, str]
-    selector: Selector = _FIRST
-    limits: Limits = field(default_factory=Limits)
-    wait: float = 600.0
-    fresh: bool = False
-    jobs: int = 1
-    pauses: tuple[float, ...] = (2.0, 10.0)
-    module: Callable[[], DriverVersion | None] = _kernel_module
-    locks: Path = FOLDER
-    note: Callable[[str], None] = _say_nothing
 
 
 def load_modules(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pipeline.gpu.answer import SUCCESS
-from pipeline.gpu.attempts import Attempts, Limits
+from pipeline.gpu.attempts import Attempts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pipeline.gpu.forecast import Container, Forecaster
     from pipeline.gpu.greeting import Greeting
     from pipeline.gpu.report import Observed
+    from pipeline.gpu.settings import Limits
     from pipeline.rules.choice import JitPass
 
 # What a caller's own variables must not decide.

@@ -30,7 +30,8 @@ def load_lane(lane: Lane, artifact: Artifact, check: str, street: Street) -> Obs
 
 def _loaded(lane: Lane, artifact: Artifact, check: str, street: Street, gpu: InstalledGpu) -> LoadReport:
     from pipeline.gpu.device import Selector
-    from pipeline.gpu.load import LoadSettings, load_modules
+    from pipeline.gpu.load import load_modules
+    from pipeline.gpu.settings import LoadSettings
     from pipeline.policy import load_policy
     from pipeline.rules.declaration import Declaration
 

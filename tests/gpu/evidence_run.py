@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline import __version__
 from pipeline.gpu.forecast import Forecaster
-from pipeline.gpu.load import LoadSettings, load_modules
+from pipeline.gpu.load import load_modules
+from pipeline.gpu.settings import LoadSettings
 from pipeline.inventory import take_inventory
 from pipeline.policy import load_policy
 from pipeline.rules.choice import JitPass

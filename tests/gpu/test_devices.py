@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pipeline.errors import InfrastructureError, UsageError
-from pipeline.gpu.attempts import Limits
 from pipeline.gpu.device import Selector
 from pipeline.gpu.load import load_modules
+from pipeline.gpu.settings import Limits
 from tests.gpu import made
 from tests.gpu.standin import dashed
 from tests.gpu.test_load import NATIVE, native, settings

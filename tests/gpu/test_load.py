@@ -15,11 +15,11 @@ import pytest
 
 from pipeline.errors import ExitStatus, InfrastructureError, UsageError
 from pipeline.gpu.answer import NoAnswer
-from pipeline.gpu.attempts import Limits
 from pipeline.gpu.forecast import Role
 from pipeline.gpu.lease import lease
-from pipeline.gpu.load import LoadSettings, load_modules
+from pipeline.gpu.load import load_modules
 from pipeline.gpu.passes import VARIABLES
+from pipeline.gpu.settings import Limits, LoadSettings
 from pipeline.model.finding import Verdict
 from pipeline.model.versions import DriverVersion
 from pipeline.rules.choice import JitPass, Via

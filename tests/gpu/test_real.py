@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.gpu.load import LoadSettings, load_modules
+from pipeline.gpu.load import load_modules
+from pipeline.gpu.settings import LoadSettings
 from pipeline.model.finding import Verdict
 from pipeline.rules.choice import Via
 from tests.toolchain import TOOLKITS, kernel_ptx
