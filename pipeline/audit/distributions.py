@@ -11,7 +11,6 @@ from pipeline.model.finding import Verdict
 from pipeline.model.versions import DriverVersion
 from pipeline.policy.unknown import OutsidePolicy
 from pipeline.rules.choice import Via
-from pipeline.rules.provenance import provenances
 from pipeline.rules.registry import RULES
 from pipeline.rules.subject import Effect
 from pipeline.rules.unit import flat
@@ -59,6 +58,8 @@ def distribution_reports(subject: Subject, claims: Sequence[Claim]) -> tuple[Dis
     for claim in claims:
         if claim.targets and (place := owners.of_path(claim.path)) >= 0:
             said[place].append(claim)
+    from pipeline.rules.provenance import provenances  # most artifacts are no distributions
+
     libraries = library_reports(subject)
     reports = [_report(item, said[place], libraries, subject) for place, item in enumerate(provenances(subject))]
     return tuple(sorted(reports, key=_badness))

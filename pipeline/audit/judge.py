@@ -8,28 +8,27 @@ from typing import TYPE_CHECKING
 from pipeline.audit.aims import aim_at
 from pipeline.audit.conclude import findings, outcome, target_report
 from pipeline.audit.distributions import distribution_reports, library_reports
-from pipeline.audit.features import with_features
 from pipeline.audit.floors import minimum_driver
-from pipeline.audit.kernels import kernel_report
 from pipeline.audit.report import AuditedArtifact, AuditReport, Examined
 from pipeline.formats.facts import LOCK, OTHER_IMAGE, Codec, EntryKind
 from pipeline.model.finding import Outcome, Status
 from pipeline.rules.registry import RULES
-from pipeline.rules.rehearsed import rehearsed_claims
 from pipeline.rules.subject import Subject
 from pipeline.rules.unit import Units, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pipeline.audit.kernels import KernelReport
     from pipeline.formats.facts import EntryFacts, Inventory
     from pipeline.model.distribution import Distribution
+    from pipeline.model.finding import Finding
     from pipeline.model.lane import Target
     from pipeline.policy import Policy
     from pipeline.rules.assembly import Rehearsal
     from pipeline.rules.declaration import Declaration, HostFloor
     from pipeline.rules.registry import Rule
-    from pipeline.rules.subject import Examination
+    from pipeline.rules.subject import Claim, Examination
 
 PAYLOAD = "payload"
 
@@ -71,13 +70,13 @@ def audit_artifacts(
         examined=_examined(inventories),
         targets=tuple(target_report(aim, claims, floors[aim.target.sm], policy) for aim in aims),
         outcomes=(*(outcome(rule, done) for rule, done in examinations), _payload_outcome(inventories)),
-        findings=with_features(findings(claims), subject),
+        findings=_findings(claims, subject),
         deep=all(inventory.deep for inventory in inventories),
         policy_date=policy.date,
         asked=bool(targets) or declaration is not None or host is not None,
         corrupt=any(claim.rule == "corrupt-input" for claim in claims),
         notes=(*_notes(device), *_other_images(inventories)),
-        kernels=kernel_report(subject),
+        kernels=_kernels(subject),
         distributions=distribution_reports(subject, claims),
         libraries=tuple(library_reports(subject).values()),
         rehearsal=rehearsal,
@@ -86,12 +85,38 @@ def audit_artifacts(
 
 def _examinations(subject: Subject, rules: tuple[Rule, ...]) -> list[tuple[Rule, Examination]]:
     """What each rule found, and what assemblers found for it."""
+    found = [(rule, rule.check(subject)) for rule in rules]
+    if subject.rehearsal is None:
+        return found
+    from pipeline.rules.rehearsed import rehearsed_claims
+
     rehearsed = rehearsed_claims(subject)
-    found = ((rule, rule.check(subject)) for rule in rules)
     return [
         (rule, replace(done, claims=(*done.claims, *(claim for claim in rehearsed if claim.rule == rule.id))))
         for rule, done in found
     ]
+
+
+def _kernels(subject: Subject) -> KernelReport | None:
+    """The kernels, ``None`` where they were not read, as in most runs."""
+    if not _has_kernels(subject):
+        return None
+    from pipeline.audit.kernels import kernel_report
+
+    return kernel_report(subject)
+
+
+def _findings(claims: list[Claim], subject: Subject) -> tuple[Finding, ...]:
+    """The findings, with the kernels that die by them where kernels were read."""
+    if not _has_kernels(subject):
+        return findings(claims)
+    from pipeline.audit.features import with_features
+
+    return with_features(findings(claims), subject)
+
+
+def _has_kernels(subject: Subject) -> bool:
+    return bool(subject.inventories) and all(inventory.kernels for inventory in subject.inventories)
 
 
 def _distributions(inventories: Sequence[Inventory]) -> tuple[Distribution, ...]:

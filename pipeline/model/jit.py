@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pipeline.model.lane import PrebuiltWheel
+    from pipeline.model.source import PrebuiltWheel
     from pipeline.model.versions import ToolkitVersion
 
 

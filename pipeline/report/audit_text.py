@@ -8,10 +8,9 @@ from pipeline.model.finding import Severity, Status, Verdict
 from pipeline.model.paths import printable
 from pipeline.report.distributions_text import coverage_text, distributions_text, failing
 from pipeline.report.fold import folded, short_digests
-from pipeline.report.rehearsal_text import rehearsal_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pipeline.audit.report import AuditReport, FatbinCount, TargetReport
     from pipeline.model.finding import Finding
@@ -32,10 +31,18 @@ def audit_text(report: AuditReport, *, colour: bool = False, width: int = 0) -> 
         distributions_text(report),
         coverage_text(report),
         folded(_findings(report), width),
-        folded(rehearsal_lines(report.rehearsal) if report.rehearsal else (), width),
+        folded(_rehearsed(report), width),
         folded(_tail(report), width),
     )
     return "\n".join(line for part in parts for line in part) + "\n"
+
+
+def _rehearsed(report: AuditReport) -> Iterable[str]:
+    if report.rehearsal is None:
+        return ()
+    from pipeline.report.rehearsal_text import rehearsal_lines
+
+    return rehearsal_lines(report.rehearsal)
 
 
 def _head(report: AuditReport) -> Iterator[str]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.rules.rehearsed import examine
+from pipeline.rules.rehearsal_examination import examine
 
 if TYPE_CHECKING:
     from pipeline.rules.subject import Examination, Subject

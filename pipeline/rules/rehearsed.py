@@ -9,7 +9,7 @@ from pipeline.formats.demangle import group_of
 from pipeline.model.paths import printable
 from pipeline.rules import register_budget
 from pipeline.rules.assembly import Complaint, Ending
-from pipeline.rules.subject import Claim, Effect, Examination
+from pipeline.rules.subject import Claim, Effect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pipeline.rules.assembly import Assembly, Rehearsed, TargetRehearsal
     from pipeline.rules.subject import Subject
 
-NOT_REHEARSED = "no PTX was assembled; --rehearse does"
-IDLE = "no target would compile PTX"
 FEATURE, ISA, SHARED, OTHER = "jit-feature", "ptx-isa", "static-shared-memory", "rehearsal"
 REGISTERS = register_budget.RULE
 _REMEDIES = {
@@ -38,14 +36,6 @@ _UNTRIED = {
     Ending.NOT_FETCHED: "run once with a network: assemblers stay in the cache",
     Ending.NOT_READ: "audit --deep says what is wrong with a payload",
 }
-
-
-def examine(subject: Subject) -> Examination:
-    """What a rule that only assemblers can judge looked at."""
-    if subject.rehearsal is None:
-        return Examination(0, (), NOT_REHEARSED)
-    examined = subject.rehearsal.examined
-    return Examination(examined, (), None if examined else IDLE)
 
 
 def rehearsed_claims(subject: Subject) -> tuple[Claim, ...]:

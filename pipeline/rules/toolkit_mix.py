@@ -23,12 +23,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.rules.provenance import Provenance, provenances
 from pipeline.rules.subject import Claim, Effect, Examination
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pipeline.rules.provenance import Provenance
     from pipeline.rules.subject import Subject
 
 RULE = "toolkit-mix"
@@ -42,6 +42,8 @@ def check(subject: Subject) -> Examination:
     """Every distribution against its own name, and against the torch of its environment."""
     if not subject.distributions:
         return Examination(0, (), "no distribution in the input")
+    from pipeline.rules.provenance import provenances  # most artifacts are no distributions
+
     known = [item for item in provenances(subject) if item.majors]
     if not known:
         return Examination(0, (), "no distribution is of a CUDA version")
