@@ -56,6 +56,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rehearse-seconds", metavar="N", type=_seconds, help="processor time for one PTX text (default 600)"
     )
+    parser.add_argument(
+        "--jit-library",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="rehearse targets of its branch with a driver's own libnvidia-ptxjitcompiler.so.VERSION (repeatable)",
+    )
     add_state(parser)
     add_format(parser)
     add_output(parser)
@@ -100,18 +108,19 @@ def _rehearsed(arguments: argparse.Namespace, policy: Policy) -> Rehearse:
     from pipeline.commands.build_settings import settings_for
     from pipeline.rehearse import rehearse
     from pipeline.report.progress import Talk
-    from pipeline.stages.assemblers import rehearse_settings
+    from pipeline.stages.assemblers import libraries_of, rehearse_settings
 
     if not arguments.target and not arguments.lane:
         raise UsageError("--rehearse is for a target", remedy="give --target SM@DRIVER, or --matrix and --lane")
     network = settings_for(arguments.matrix or Path("matrix.yaml"), environment()).network
     talk = Talk(sys.stderr, environment())
+    libraries = (*arguments.jit_library, *libraries_of(environment()))
     name = arguments.path[0] if len(arguments.path) == 1 else f"{len(arguments.path)} artifacts"
 
     def run(artifacts: Artifacts, aims: tuple[Aim, ...]) -> Rehearsal:
         with talk.step(str(name), "rehearse") as step:
             cache = arguments.state / "cache"
-            settings = rehearse_settings(cache, network, step, seconds=arguments.rehearse_seconds)
+            settings = rehearse_settings(cache, network, step, libraries=libraries, seconds=arguments.rehearse_seconds)
             return rehearse(artifacts, aims, policy, settings)
 
     return run

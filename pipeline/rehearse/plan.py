@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pipeline.policy.unknown import OutsidePolicy
@@ -11,11 +11,12 @@ from pipeline.rehearse.wanted import served_by
 from pipeline.rules.assembly import Assembly, Complaint, Ending
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from pipeline.model.versions import DriverVersion
     from pipeline.policy import Policy
     from pipeline.policy.rows import AssemblerRow
+    from pipeline.rehearse.program import JitLibrary
     from pipeline.rehearse.texts import Kept, Texts
     from pipeline.rehearse.wanted import Wanted
     from pipeline.rules.assembly import Assembler
@@ -28,7 +29,7 @@ class Task:
 
     text: Kept
     arch: str
-    row: AssemblerRow
+    by: AssemblerRow | JitLibrary
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,21 +54,22 @@ class TargetPlan:
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """Plans on a machine of ``platform`` with the texts that could be read."""
+    """Plans on a machine of ``platform`` with the texts that could be read.
+
+    ``libraries`` are drivers' own JIT compilers by their branch, which go before any ptxas.
+    """
 
     texts: Texts
     policy: Policy
     platform: str
+    libraries: Mapping[int, JitLibrary] = field(default_factory=dict)
 
     def plan(self, aim: Aim, wanted: Iterable[Wanted]) -> TargetPlan:
         """What to assemble for a target."""
         items = tuple(self._item(each, aim.target.driver) for each in wanted)
-        rows = [item.task.row for item in items if item.task is not None]
-        assembler = self._described(rows[0], aim.target.driver) if rows else None
+        used = [item.task.by for item in items if item.task is not None]
+        assembler = described(used[0], aim.target.driver, self.policy) if used else None
         return TargetPlan(aim, assembler, items, served_by(aim), "" if items else _idle(aim))
-
-    def _described(self, row: AssemblerRow, driver: DriverVersion) -> Assembler:
-        return described(row, self.policy.cuda_of(driver), self.policy.max_ptx(driver))
 
     def _item(self, wanted: Wanted, driver: DriverVersion) -> Planned:
         nothing = Assembly(image=wanted.image, sha256="", arch=wanted.arch, ending=Ending.NOT_READ)
@@ -80,6 +82,9 @@ class Planner:
             words = f"PTX {version} is newer than {newest}, the newest that R{driver.branch} reads"
             complaint = Complaint("ptx-isa", words, line=1)
             return Planned(wanted, replace(attempt, ending=Ending.REFUSED, reason=words, complaints=(complaint,)))
+        library = self.libraries.get(driver.branch)
+        if library is not None:
+            return Planned(wanted, attempt, Task(kept, wanted.arch, library))
         try:
             row = self.policy.assembler(driver, wanted.arch, self.platform)
         except OutsidePolicy as error:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pipeline.errors import CubingateError, InfrastructureError, Interrupted, Terminated
 from pipeline.rehearse.judged import Judged
 from pipeline.rehearse.plan import Planner
-from pipeline.rehearse.program import unpacked
+from pipeline.rehearse.program import JitLibrary, of_library, unpacked
 from pipeline.rehearse.running import Command, Limits, run_all
 from pipeline.rehearse.texts import Texts
 from pipeline.rehearse.wanted import wanted_by
@@ -40,12 +40,14 @@ def _say_nothing(_done: int, _total: int) -> None:
 class RehearseSettings:
     """How to rehearse. ``fetch`` brings an assembler's wheel, ``platform`` is what this machine runs.
 
+    ``libraries`` are drivers' own JIT compilers, for targets of their branches.
     ``amount`` is told how many texts are done, of how many. ``scratch`` is the folder in which temporary ones are made,
     the system's where it is ``None``.
     """
 
     fetch: Fetch
     platform: str
+    libraries: tuple[JitLibrary, ...] = ()
     workers: int = 1
     limits: Limits = field(default_factory=Limits)
     amount: Callable[[int, int], None] = _say_nothing
@@ -87,7 +89,8 @@ def _planned(
         own = {fatbin.path for fatbin in inventory.fatbins} | {image.path for image in inventory.bare}
         asked = (item.text for _, items in wanted for item in items if item.text.container in own)
         texts.take(source, inventory, asked)
-    planner = Planner(texts, policy, settings.platform)
+    libraries = {library.driver.branch: library for library in settings.libraries}
+    planner = Planner(texts, policy, settings.platform, libraries)
     return tuple(planner.plan(aim, items) for aim, items in wanted)
 
 
@@ -101,14 +104,14 @@ class _Room:
     def assemble(self, plans: Iterable[TargetPlan]) -> Mapping[Task, Assembly]:
         """Do every task once, the longest texts first, so that no processor is left with one at the end."""
         attempts = {item.task: item.attempt for plan in plans for item in plan.items if item.task is not None}
-        programs = {row: self._program(row) for row in dict.fromkeys(task.row for task in attempts)}
-        done = {task: _unfetched(attempts[task], programs[task.row]) for task in attempts}
+        programs = {by: self._program(by) for by in dict.fromkeys(task.by for task in attempts)}
+        done = {task: _unfetched(attempts[task], programs[task.by]) for task in attempts}
         tasks = sorted(
-            (task for task in attempts if not isinstance(programs[task.row], CubingateError)),
+            (task for task in attempts if not isinstance(programs[task.by], CubingateError)),
             key=lambda task: -task.text.size,
         )
         judged = Judged(self.settings.limits)
-        commands = [self._command(place, task, programs[task.row]) for place, task in enumerate(tasks)]
+        commands = [self._command(place, task, programs[task.by]) for place, task in enumerate(tasks)]
         self.settings.amount(0, len(tasks))
         runs = run_all(commands, self.settings.limits, self.settings.workers)
         for count, ended in enumerate(runs, 1):
@@ -118,9 +121,9 @@ class _Room:
             self.settings.amount(count, len(tasks))
         return done
 
-    def _program(self, row: AssemblerRow) -> Program | CubingateError:
+    def _program(self, by: AssemblerRow | JitLibrary) -> Program | CubingateError:
         try:
-            return unpacked(self.settings.fetch(row), self.folder)
+            return of_library(by) if isinstance(by, JitLibrary) else unpacked(self.settings.fetch(by), self.folder)
         except (Interrupted, Terminated):
             raise
         except CubingateError as error:

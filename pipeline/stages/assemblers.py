@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.machine import this_machine
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping
 
     from pipeline.build.settings import Network
     from pipeline.policy.rows import AssemblerRow
@@ -16,14 +17,30 @@ if TYPE_CHECKING:
     from pipeline.report.progress import Step
 
 
+LIBRARIES = "CUBINGATE_JIT_LIBRARIES"
+
+
+def libraries_of(environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """The JIT libraries that an environment names, separated as in PATH."""
+    return tuple(Path(name) for name in environment.get(LIBRARIES, "").split(os.pathsep) if name)
+
+
 def rehearse_settings(
-    cache: Path, network: Network, step: Step, *, workers: int = 0, seconds: float | None = None
+    cache: Path,
+    network: Network,
+    step: Step,
+    *,
+    libraries: Iterable[Path] = (),
+    workers: int = 0,
+    seconds: float | None = None,
 ) -> RehearseSettings:
     """Settings with the wheels kept below ``cache``, and ``step`` told how far it is.
 
-    ``workers`` 0 means every processor that this process may use; ``seconds`` of processor time are for one text.
+    ``libraries`` are files of drivers' own JIT compilers (``UsageError`` for others). ``workers`` 0 means every
+    processor that this process may use; ``seconds`` of processor time are for one text.
     """
     from pipeline.rehearse import RehearseSettings
+    from pipeline.rehearse.program import JitLibrary
     from pipeline.rehearse.running import Limits
 
     def fetch(row: AssemblerRow) -> Path:
@@ -36,6 +53,7 @@ def rehearse_settings(
     return RehearseSettings(
         fetch=fetch,
         platform=this_machine(engine="none").platform,
+        libraries=tuple(JitLibrary.at(path) for path in libraries),
         workers=workers or len(os.sched_getaffinity(0)),
         limits=Limits() if seconds is None else Limits(seconds=seconds),
         amount=step.amount,

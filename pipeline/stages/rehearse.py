@@ -49,12 +49,18 @@ def rehearse_lane(lane: Lane, artifact: Artifact, check: str, street: Street) ->
     from pipeline.report.audit_json import audit_document
     from pipeline.rules.declaration import Declaration
     from pipeline.rules.registry import RULES
-    from pipeline.stages.assemblers import rehearse_settings
+    from pipeline.stages.assemblers import libraries_of, rehearse_settings
 
     policy = load_policy()
     target = next(target for target in lane.targets if target.rehearsal == check)
     with street.talk.step(lane.id, check) as step:
-        settings = rehearse_settings(street.state / "cache", street.build.network, step, workers=street.build.jobs)
+        settings = rehearse_settings(
+            street.state / "cache",
+            street.build.network,
+            step,
+            libraries=libraries_of(street.environment),
+            workers=street.build.jobs,
+        )
         report = run_audit(
             [artifact.path],
             [target],
