@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pipeline.audit.report import AuditReport
+    from pipeline.environments.cache import CachePlace
+    from pipeline.inventory.memory import Memory
     from pipeline.inventory.source import Source
     from pipeline.model.lane import Target
     from pipeline.policy import Policy
@@ -43,18 +45,20 @@ def run_audit(
     workers: int = 1,
     rehearse: Rehearse | None = None,
     rules: tuple[Rule, ...] = RULES,
+    cache: CachePlace | None = None,
 ) -> AuditReport:
     """Audit files, folders or images; ``UsageError`` where one does not exist.
 
     Of an image for several platforms the declaration's is judged, or else this machine's. Without ``targets`` those of
     the declaration are judged, without ``host`` the declaration's. Up to ``workers`` processes read several paths.
-    ``rehearse`` assembles the PTX that a target's driver would compile; ``rules`` are those that judge.
+    ``rehearse`` assembles the PTX that a target's driver would compile, ``cache`` knows files of folders from earlier
+    looks; ``rules`` are those that judge.
     """
     for path in paths:
         if isinstance(path, Path) and not path.exists():
             raise UsageError(f"{path} does not exist", remedy="name a file or a folder")
     machine = declaration.platform.value if declaration is not None and declaration.platform is not None else ""
-    read = partial(read_or_damage, deep=deep, kernels=kernels, machine=machine)
+    read = partial(read_or_damage, deep=deep, kernels=kernels, machine=machine, cache=cache)
     inventories = _read_all(paths, read, workers=min(workers, len(paths)))
     if declaration is not None:
         targets = targets or declaration.targets
@@ -82,10 +86,13 @@ def _read_all(
         return list(pool.map(read, paths))
 
 
-def read_or_damage(path: Path | Source, *, deep: bool, kernels: bool = False, machine: str = "") -> Inventory:
+def read_or_damage(
+    path: Path | Source, *, deep: bool, kernels: bool = False, machine: str = "", cache: CachePlace | None = None
+) -> Inventory:
     """The inventory of an artifact; one that could not be read at all is an inventory of nothing but its damage."""
     try:
-        return take_inventory(path, deep=deep, kernels=kernels, machine=machine)
+        memory = _memory(path, cache) if not deep and not kernels else None
+        return take_inventory(path, deep=deep, kernels=kernels, machine=machine, memory=memory)
     except CorruptInput as error:
         return Inventory(
             root=str(path),
@@ -103,3 +110,11 @@ def read_or_damage(path: Path | Source, *, deep: bool, kernels: bool = False, ma
             files={},
             kernels=kernels,
         )
+
+
+def _memory(path: Path | Source, cache: CachePlace | None) -> Memory | None:
+    if cache is None or not isinstance(path, Path) or not path.is_dir():
+        return None
+    from pipeline.environments.cache import FactsCache  # a file needs none
+
+    return FactsCache(cache, path)

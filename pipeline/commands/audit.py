@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.commands.artifact import HELP, artifact
+from pipeline.commands.jit_sources import audit_jit_sources
 from pipeline.commands.options import (
     add_format,
     add_lanes,
@@ -24,8 +26,12 @@ from pipeline.commands.options import (
 from pipeline.errors import ExitStatus, NothingExamined, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pipeline.audit import AuditReport
     from pipeline.audit.run import Artifacts, Rehearse
+    from pipeline.environments.cache import CachePlace
+    from pipeline.model.lane import Lane
     from pipeline.policy import Policy
     from pipeline.rules.assembly import Rehearsal
     from pipeline.rules.declaration import Declaration, HostFloor
@@ -36,7 +42,7 @@ _MOST_SECONDS = 86_400
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Paths, targets, and what they are compared with."""
-    parser.add_argument("path", metavar="PATH", type=artifact, nargs="+", help=HELP)
+    parser.add_argument("path", metavar="PATH", type=artifact, nargs="*", help=HELP)
     parser.add_argument(
         "--target", metavar="SM@DRIVER", action="append", default=[], help="80@535.288.01 or 80@535 (repeatable)"
     )
@@ -51,6 +57,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--deep", action="store_true", help="unpack compressed payloads and look into them")
     parser.add_argument("--kernels", action="store_true", help="list kernels by name and judge them (implies --deep)")
     parser.add_argument(
+        "--jit", action="store_true", help="compile the lane's jit_sources; without PATH this is what an audit does"
+    )
+    parser.add_argument(
         "--rehearse", action="store_true", help="assemble the PTX that the target's driver would compile, and judge it"
     )
     parser.add_argument(
@@ -63,6 +72,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="rehearse targets of its branch with a driver's own libnvidia-ptxjitcompiler.so.VERSION (repeatable)",
+    )
+    parser.add_argument(
+        "--no-cache", action="store_true", help="read every file of a folder, also those known from an earlier look"
     )
     add_state(parser)
     add_format(parser)
@@ -81,6 +93,8 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     from pipeline.policy import load_policy
 
     policy = load_policy()
+    if arguments.jit or not arguments.path:
+        return audit_jit_sources(arguments, _lane(arguments), policy)
     named = {text: policy.parse_target(text) for text in arguments.target}
     targets = [replace(target, gpu=arguments.gpu) for target in named.values()]
     if arguments.gpu is not None and not targets:
@@ -95,6 +109,7 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
         kernels=arguments.kernels,
         workers=os.cpu_count() or 1,
         rehearse=_rehearsed(arguments, policy) if arguments.rehearse else None,
+        cache=None if arguments.no_cache else _cache(environment()),
     )
     emit(arguments, _written(arguments, report))
     if report.status is ExitStatus.NOTHING_EXAMINED:
@@ -126,6 +141,15 @@ def _rehearsed(arguments: argparse.Namespace, policy: Policy) -> Rehearse:
     return run
 
 
+def _cache(variables: Mapping[str, str]) -> CachePlace | None:
+    """The user's cache folder, as the XDG base directory specification has it; none without a home."""
+    from pipeline.environments.cache import CachePlace
+
+    chosen, home = variables.get("XDG_CACHE_HOME", ""), variables.get("HOME", "")
+    base = Path(chosen) if chosen.startswith("/") else Path(home) / ".cache" if home else None
+    return CachePlace(base / "cubingate" / "facts", time.time_ns()) if base is not None else None
+
+
 def _host(arguments: argparse.Namespace) -> HostFloor | None:
     if not arguments.host:
         return None
@@ -148,14 +172,21 @@ def _declaration(arguments: argparse.Namespace) -> Declaration | None:
     """The declared side, when a lane is named."""
     if not arguments.lane and arguments.matrix is None:
         return None
+    from pipeline.rules.declaration import Declaration
+
+    return Declaration.of(_lane(arguments))
+
+
+def _lane(arguments: argparse.Namespace) -> Lane:
+    if not arguments.path and not arguments.lane and arguments.matrix is None:
+        raise UsageError("nothing to audit", remedy="name a PATH, or --matrix FILE --lane ID for its JIT sources")
     if len(arguments.lane) != 1:
         raise UsageError("an audit compares with one lane", remedy="give --matrix FILE and exactly one --lane ID")
     from pipeline.matrix.load import load_plan
-    from pipeline.rules.declaration import Declaration
 
     plan = load_plan(arguments.matrix or Path("matrix.yaml"))
     for lane in plan.lanes:
         if lane.id == arguments.lane[0]:
-            return Declaration.of(lane)
+            return lane
     known = ", ".join(lane.id for lane in plan.lanes)
     raise UsageError(f"{arguments.lane[0]!r} is not a lane of {plan.matrix_file}", remedy=f"lanes: {known}")

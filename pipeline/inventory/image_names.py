@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 INDEX, SAVED, LAYOUT = "index.json", "manifest.json", "oci-layout"
-ROOTS = (INDEX, SAVED, LAYOUT)
 _HEX = "[0-9a-f]{64}"
 _PARTS = re.compile(
     rf"blobs/sha256/{_HEX}|{_HEX}/(?:layer\.tar|json|VERSION)|(?:sha256:)?{_HEX}(?:\.json|\.tar(?:\.gz|\.zst)?)?"

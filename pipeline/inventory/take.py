@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from pipeline.binary import open_view
 from pipeline.errors import UsageError
 from pipeline.formats.budgets import STANDARD, Budgets
-from pipeline.formats.facts import Inventory, Opaque
+from pipeline.formats.facts import Inventory
 from pipeline.formats.fatbin import ContainerReader, EntryNames
 from pipeline.formats.payload import Examination, Glance
 from pipeline.formats.recognize import HEAD
 from pipeline.formats.stream import Stream
 from pipeline.inventory.digest import digest_of
-from pipeline.inventory.image_names import ROOTS, begins_image, is_folder_image, is_part
-from pipeline.inventory.layout import image_platform, read_layout
+from pipeline.inventory.image_names import begins_image
+from pipeline.inventory.layout import image_platform
 from pipeline.inventory.ledger import Ledger
 from pipeline.inventory.walk import Walk
 from pipeline.model.paths import MemberPath
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pipeline.formats.kernels import KernelNames
+    from pipeline.inventory.memory import Memory
     from pipeline.inventory.source import Source
 
     Progress = Callable[[int, int], None]
 
 _SMALL = 4 << 20
-_SPECIAL = "device, pipe or socket"
 
 
 def take_inventory(
@@ -43,14 +43,16 @@ def take_inventory(
     sha256: str | None = None,
     budgets: Budgets = STANDARD,
     machine: str = "",
+    memory: Memory | None = None,
 ) -> Inventory:
     """Read the facts of everything in ``path``; nothing is written, nothing is extracted.
 
     ``deep`` unpacks every payload too, ``kernels`` also lists their entry functions. ``progress`` is called with bytes
     done and bytes in all. The digest is taken in other threads meanwhile, unless ``sha256`` gives one that is known; an
-    image's is that of its configuration. ``machine`` (``aarch64``) chooses among images, this one where it is
-    empty. What is corrupt or hostile is in ``damage``; ``UsageError`` when there is no such path,
-    ``NothingExamined`` when no image is for the machine, ``InfrastructureError`` when it cannot be read.
+    image's is that of its configuration. ``machine`` (``aarch64``) chooses among images, this one where it is empty.
+    ``memory`` knows files of a directory from an earlier look. What is corrupt or hostile is in ``damage``;
+    ``UsageError`` when there is no such path, ``NothingExamined`` when no image is for the machine,
+    ``InfrastructureError`` when it cannot be read or a directory changes while it is.
     """
     names = _kernel_names(budgets) if kernels else None
     inspect = Examination(budgets, names) if deep or kernels else Glance(budgets)
@@ -62,7 +64,12 @@ def take_inventory(
         return _inventory(ledger, root, sent, sha256 or _image_digest(ledger, root))
     if not path.exists():
         raise UsageError(f"{path} does not exist", remedy="name a file or a folder")
-    walk = partial(_walk_tree if path.is_dir() else _walk_file, path, root, ledger, progress)
+    if path.is_dir():
+        from pipeline.inventory.folder import read_folder  # a file needs none of it
+
+        name, size, own = read_folder(path, root, ledger, progress, digest=sha256 is None, memory=memory)
+        return _inventory(ledger, root, (name, size), sha256 or _image_digest(ledger, root) or own or digest_of(path))
+    walk = partial(_walk_file, path, root, ledger, progress)
     if sha256 is not None or _is_small(path) or _looks_like_image(path):
         found = walk()
         return _inventory(ledger, root, found, sha256 or _image_digest(ledger, root) or digest_of(path))
@@ -86,8 +93,6 @@ def _is_small(path: Path) -> bool:
 
 def _looks_like_image(path: Path) -> bool:
     """Whether the digest of the whole will hardly be asked for."""
-    if path.is_dir():
-        return is_folder_image({name for name in ROOTS if (path / name).is_file()})
     with open_view(path) as view:
         return begins_image(view.head(HEAD))
 
@@ -120,32 +125,6 @@ def _walk_source(source: Source, root: MemberPath, ledger: Ledger, progress: Pro
             ledger.damage(root, "the engine did not send an image")
         progress(stream.offset, stream.offset)
         return name, stream.offset
-
-
-def _walk_tree(path: Path, root: MemberPath, ledger: Ledger, progress: Progress) -> tuple[str, int]:
-    from pipeline.inventory.tree import TreeFile, TreeLink, list_tree
-
-    entries = sorted(list_tree(path), key=lambda entry: entry.name)
-    total = sum(entry.size for entry in entries if isinstance(entry, TreeFile))
-    files = frozenset(entry.name for entry in entries if isinstance(entry, TreeFile))
-    name, done = "directory", 0
-    if is_folder_image(files):
-        name = "oci"
-        read_layout(Walk(ledger), path, files, root)
-        entries = [entry for entry in entries if not is_part(entry.name)]
-    for entry in entries:
-        place = root.child(entry.name)
-        if isinstance(entry, TreeFile):
-            with open_view(path / entry.name) as view:
-                Walk(ledger).visit_file(view, place)
-            done += entry.size
-            progress(done, total)
-        elif isinstance(entry, TreeLink):
-            ledger.link(place, entry.target)
-        else:
-            ledger.opaque.append(Opaque(place, _SPECIAL, 0))
-    progress(total, total)
-    return name, total
 
 
 def _inventory(ledger: Ledger, root: MemberPath, found: tuple[str, int], sha256: str) -> Inventory:

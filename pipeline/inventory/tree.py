@@ -14,13 +14,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Stamp:
+    """By what a file is known to be the same as before, as far as its file system tells: nanoseconds, bytes."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+    changed: int
+
+
 @dataclass(frozen=True, slots=True)
 class TreeFile:
     """A regular file; ``name`` is relative to the root, with slashes."""
 
     name: str
     mode: int
-    size: int
+    stamp: Stamp
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return self.stamp.size
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,5 +88,6 @@ def _entry(entry: os.DirEntry[str], name: str) -> TreeEntry:
     except OSError as error:
         raise InfrastructureError(f"cannot read {entry.path}: {error.strerror}") from error
     if stat.S_ISREG(status.st_mode):
-        return TreeFile(name, status.st_mode, status.st_size)
+        stamp = Stamp(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+        return TreeFile(name, status.st_mode, stamp)
     return TreeSpecial(name, status.st_mode)
