@@ -182,7 +182,7 @@ def _payload_outcome(inventories: Sequence[Inventory]) -> Outcome:
 
 def _notes(device: Units) -> Iterator[str]:
     if device.stubs:
-        yield f"{device.stubs} kernel-less containers of the device linker are not coverage"
+        yield f"{device.stubs} containers without kernels (link stubs, files without device code) do not count"
     if device.relocatable:
         yield f"{device.relocatable} relocatable containers are input of a device link, not loaded"
     if device.empty:

@@ -44,12 +44,12 @@ def check(subject: Subject) -> Examination:
     claims = tuple(
         Claim(
             rule=RULE,
-            effect=Effect.WARNING if stack_of(elf, subject.policy) else Effect.FAIL,
+            effect=Effect.WARNING if stack_of(elf, subject) else Effect.FAIL,
             path=str(elf.path),
             declared=f"glibc {floor}{origin}",
             observed=f"needs glibc {version}",
             remedy=f"build in an image with glibc {floor} or older, or raise the host floor to {version}",
-            targets=() if stack_of(elf, subject.policy) else subject.labels,
+            targets=() if stack_of(elf, subject) else subject.labels,
             group=str(version),
         )
         for elf, version in needs

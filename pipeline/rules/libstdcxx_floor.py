@@ -108,7 +108,7 @@ def _unoffered(subject: Subject, elf: ElfFacts, promised: _Promised) -> Iterator
 
 
 def _claim(subject: Subject, elf: ElfFacts, declared: str, version: str, *, certain: bool) -> Claim:
-    certain = certain and not stack_of(elf, subject.policy)
+    certain = certain and not stack_of(elf, subject)
     return Claim(
         rule=RULE,
         effect=Effect.FAIL if certain else Effect.WARNING,

@@ -71,7 +71,7 @@ def _gap(subject: Subject, loader: Loader, gap: Gap, *, packages: bool) -> Itera
     if package and brings(subject.requirements, gap.name):
         return
     elsewhere = loader.tree.named(gap.name)
-    stack = stack_of(gap.elf, subject.policy) if gap.program is None else ""
+    stack = stack_of(gap.elf, subject) if gap.program is None else ""
     optional = (
         (package and elsewhere)
         or stack

@@ -18,7 +18,7 @@ _STEMS = (
     "nvrtc", "nvshmem", "culibos",
 )  # fmt: skip
 _NAME = re.compile(
-    rf"lib(?:{'|'.join(_STEMS)})(?:_[A-Za-z0-9_]+|\.alt|-builtins|_static)?(?:-[0-9a-f]{{8}})?(?:\.so(?:\.[0-9.]+)?|\.a)",
+    rf"lib(?:{'|'.join(_STEMS)})(?:_[A-Za-z0-9_]+|-builtins)?(?:\.alt)?(?:-[0-9a-f]{{8}})?(?:\.so(?:\.[0-9.]+)?|\.a)",
     re.ASCII,
 )
 

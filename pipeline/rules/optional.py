@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pipeline.formats.facts import ElfFacts
-    from pipeline.policy import Policy
+    from pipeline.rules.subject import Subject
 
 
-def stack_of(elf: ElfFacts, policy: Policy) -> str:
+def stack_of(elf: ElfFacts, subject: Subject) -> str:
     """The stack (``another accelerator``) without which nobody opens this library; nothing for all others.
 
-    A file with device code counts always.
+    A file with kernels counts always; what nvcc writes into files without any does not make it one.
     """
-    if elf.has_device_code or elf.interpreter is not None:
+    if elf.interpreter is not None or any(unit.library == elf.path for unit in subject.units):
         return ""
-    for row in policy.optional_stacks:
+    for row in subject.policy.optional_stacks:
         if any(re.fullmatch(row.pattern, name) for name in elf.needed):
             return row.stack
     return ""

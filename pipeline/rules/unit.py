@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 # The kernel-less ELF that nvcc's device link step leaves in every program is 0.6 to 1.6 KiB for each toolkit from
 # 11.8 to 13.5; the smallest cubin with a kernel is 2.3 KB. Only used where the payload cannot be read.
 LARGEST_LINK_STUB = 1664
+# What nvcc writes as PTX for a file without device code: version, target and address size, 56 to 68 bytes from 11.8 to
+# 13.5. An entry function does not fit in what is left.
+LARGEST_EMPTY_PTX = 72
 _CUBIN_ABI = {(1, 7): 7, (1, 8): 8}
 # PTX ISA 7.x is CUDA 11.x, 8.x is 12.x, 9.x is 13.x.
 _FIRST_PTX_MAJOR, _PTX_TO_CUDA = 7, 4
@@ -104,7 +107,7 @@ class Unit:
 class Units:
     """The device code of an artifact: ``loaded`` is judged, the rest is counted and left alone.
 
-    ``empty`` containers hold nothing, ``stubs`` only the device linker's kernel-less ELF, ``relocatable`` ones are
+    ``empty`` containers hold nothing, ``stubs`` no kernel (as the device linker's ELF), ``relocatable`` ones are
     input of a device link; ``foreign`` hold only kinds that the driver does not load.
     """
 
@@ -140,7 +143,7 @@ class _Census:
             self.empty += 1
         elif fatbin.relocatable:
             self.relocatable += 1
-        elif is_link_stub(fatbin):
+        elif has_no_kernels(fatbin):
             self.stubs += 1
         else:
             library = library_of(fatbin)
@@ -196,11 +199,35 @@ def is_link_stub(fatbin: FatbinFacts) -> bool:
     return all(entry.kind is EntryKind.CUBIN and _without_kernels(entry) for entry in fatbin.entries)
 
 
+def has_no_kernels(fatbin: FatbinFacts) -> bool:
+    """Whether nothing can be launched from the container: a link stub, or what nvcc writes for a file without kernels.
+
+    Such a container is never loaded (modules are loaded when a kernel of theirs is launched), so it is neither
+    coverage nor a gap, whatever architectures its list has. Where payloads were read, they decide.
+    """
+    if is_link_stub(fatbin):
+        return True
+    entries = [inner for entry in fatbin.entries for inner in entry.nested or (entry,)]
+    read = all(entry.kernels is not None for entry in entries)
+    if read or not fatbin.section:
+        return read and not any(entry.kernels for entry in entries)
+    return any(entry.kind is EntryKind.CUBIN for entry in entries) and all(map(_is_empty, entries))
+
+
+def _is_empty(entry: EntryFacts) -> bool:
+    if entry.kind is EntryKind.PTX:
+        return _size(entry) <= LARGEST_EMPTY_PTX
+    return entry.kind is EntryKind.CUBIN and _without_kernels(entry)
+
+
+def _size(entry: EntryFacts) -> int:
+    return entry.uncompressed_size if entry.codec is not Codec.NONE else entry.payload_size
+
+
 def _without_kernels(entry: EntryFacts) -> bool:
     if entry.cubin is not None and entry.cubin.kernels is not None:
         return entry.cubin.kernels == 0
-    size = entry.uncompressed_size if entry.codec is not Codec.NONE else entry.payload_size
-    return size <= LARGEST_LINK_STUB
+    return _size(entry) <= LARGEST_LINK_STUB
 
 
 def images_of(entries: tuple[EntryFacts, ...], library: frozenset[int]) -> tuple[Image, ...]:
