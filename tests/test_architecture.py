@@ -34,6 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "machine": {"model"},
     "gpu": {"audit", "rules", "inventory", "formats", "policy", "model", "binary", "machine"},
     "rehearse": {"gpu", "rules", "inventory", "formats", "policy", "model", "binary"},
+    "jit": {"rehearse", "rules", "formats", "policy", "model", "binary", "unpack"},
     "build": {"engine", "matrix", "model", "resources", "unpack"},
     "serve": {"engine", "model", "machine", "unpack"},
     "evidence": {"model", "policy"},
@@ -41,7 +42,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "compat": {"model", "gate"},
     "attest": {"model", "gate", "evidence"},
     "publishers": {"model", "gate", "compat", "attest"},
-    "report": {"model", "matrix", "gate", "audit", "diff", "explain", "formats", "rules", "policy", "serve", "gpu"},
+    "report": {
+        *("model", "matrix", "gate", "audit", "diff", "explain", "formats", "rules", "policy", "serve", "gpu", "jit"),
+    },
 }
 UPPER = {"stages", "commands", "cli", "__main__", "__init__"}
 

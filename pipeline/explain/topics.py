@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pipeline.explain.jit import COMPILATIONS
 from pipeline.explain.lints import LINTS
 from pipeline.explain.losses import LOSSES
 from pipeline.explain.topic import Asked, Topic
@@ -46,6 +47,7 @@ TOPICS: tuple[Topic, ...] = (
     *(Topic(rule.id, Asked.AUDIT, rule.document) for rule in RULES),
     _PAYLOAD,
     _JIT_FORBIDDEN,
+    *COMPILATIONS,
     *LOSSES,
     *LINTS,
 )

@@ -27,7 +27,12 @@ if TYPE_CHECKING:
     from pipeline.model.lane import Lane, Waiver
     from pipeline.policy import Policy
 
-_STANDS = {"audit": Standing.INFERRED, "diff": Standing.INFERRED, "rehearse": Standing.REHEARSED}
+_STANDS = {
+    "audit": Standing.INFERRED,
+    "diff": Standing.INFERRED,
+    "rehearse": Standing.REHEARSED,
+    "jit": Standing.REHEARSED,
+}
 """What a pass is worth by its kind; everything else was seen where it was to be."""
 
 
@@ -131,7 +136,7 @@ def _seen_elsewhere(lane: Lane, check: str, record: Evidence, policy: Policy) ->
     """Why a passing record was not seen where ``check`` asks (``KIND@cpu``, ``KIND@SM@DRIVER``); ``None`` if it was."""
     kind, _, where = check.partition("@")
     machine = record.machine
-    if not where or kind == "rehearse":  # whatever machine assembles: it is for the target that the check names
+    if not where or kind in {"rehearse", "jit"}:  # whatever machine compiles: it is for the target that the check names
         return None
     if machine.platform != lane.platform:
         return f"seen on {machine.platform}, which is no evidence for {lane.platform}"

@@ -26,7 +26,8 @@ def stand_target(
     """How ``target`` stands. ``checks`` are the lane's and those that prove the target, ``about`` all records."""
     proving = [checks[check] for check in _proving(target, lane) if check in checks]
     elsewhere = _elsewhere(target, about, policy)
-    failed = [check for check in proving if check.standing is Standing.FAILED]
+    compiling = [checks[target.compilation]] if target.compilation in lane.required else []
+    failed = [check for check in (*proving, *compiling) if check.standing is Standing.FAILED]
     if failed:
         return TargetStanding(target, Standing.FAILED, f"{failed[0].check}: {failed[0].reason}", elsewhere=elsewhere)
     if proving and all(check.standing is Standing.PROVEN for check in proving):
@@ -35,7 +36,7 @@ def stand_target(
     rehearsal = checks.get(target.rehearsal)
     if rehearsal is not None and _refuses(rehearsal, lane):
         return TargetStanding(target, Standing.FAILED, f"{rehearsal.check}: {rehearsal.reason}", elsewhere=elsewhere)
-    looked_for = proving if rehearsal is None else [*proving, rehearsal]
+    looked_for = [*compiling, *proving, *([] if rehearsal is None else [rehearsal])]
     required = [check for check in looked_for if check.check in lane.required]
     return _rehearsed(_inferred(target, checks.get("audit"), required or proving, elsewhere), rehearsal)
 

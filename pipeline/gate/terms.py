@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pipeline.model.lane import EvidenceTerms
     from pipeline.policy import Policy
 
-_JUDGED_BY_TABLES = ("audit", "diff", "rehearse")
+_JUDGED_BY_TABLES = ("audit", "diff", "rehearse", "jit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from pipeline.stages.build import build_bundle, bundle_of
 from pipeline.stages.check import Check, ensure_evidence
 from pipeline.stages.diff import diff_lane
 from pipeline.stages.gate import judge_plan
+from pipeline.stages.jit import jit_lane
 from pipeline.stages.load import load_lane
 from pipeline.stages.rehearse import rehearse_lane
 from pipeline.stages.smoke import smoke_lane
@@ -28,6 +29,7 @@ CHECKS: dict[str, Check] = {
     "audit": audit_lane,
     "diff": diff_lane,
     "rehearse": rehearse_lane,
+    "jit": jit_lane,
     "load": load_lane,
     "smoke": smoke_lane,
 }
