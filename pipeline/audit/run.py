@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from pipeline.audit.report import AuditReport
-    from pipeline.environments.cache import CachePlace
-    from pipeline.inventory.memory import Memory
+    from pipeline.inventory.memory import CachePlace, Memory
     from pipeline.inventory.source import Source
     from pipeline.model.lane import Target
     from pipeline.policy import Policy

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pipeline.audit import AuditReport
     from pipeline.audit.run import Artifacts, Rehearse
-    from pipeline.environments.cache import CachePlace
+    from pipeline.inventory.memory import CachePlace
     from pipeline.model.lane import Lane
     from pipeline.policy import Policy
     from pipeline.rules.assembly import Rehearsal
@@ -109,7 +109,7 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
         kernels=arguments.kernels,
         workers=os.cpu_count() or 1,
         rehearse=_rehearsed(arguments, policy) if arguments.rehearse else None,
-        cache=None if arguments.no_cache else _cache(environment()),
+        cache=_cache(arguments, environment()),
     )
     emit(arguments, _written(arguments, report))
     if report.status is ExitStatus.NOTHING_EXAMINED:
@@ -141,9 +141,11 @@ def _rehearsed(arguments: argparse.Namespace, policy: Policy) -> Rehearse:
     return run
 
 
-def _cache(variables: Mapping[str, str]) -> CachePlace | None:
-    """The user's cache folder, as the XDG base directory specification has it; none without a home."""
-    from pipeline.environments.cache import CachePlace
+def _cache(arguments: argparse.Namespace, variables: Mapping[str, str]) -> CachePlace | None:
+    """The user's cache folder, as the XDG base directory specification has it; none without a home or a folder."""
+    if arguments.no_cache or not any(isinstance(path, Path) and path.is_dir() for path in arguments.path):
+        return None
+    from pipeline.inventory.memory import CachePlace
 
     chosen, home = variables.get("XDG_CACHE_HOME", ""), variables.get("HOME", "")
     base = Path(chosen) if chosen.startswith("/") else Path(home) / ".cache" if home else None

@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pipeline.inventory.ledger import Ledger
+    from pipeline.inventory.memory import CachePlace
     from pipeline.inventory.tree import Stamp
     from pipeline.model.paths import MemberPath
 
@@ -32,14 +32,6 @@ _UNUSED = 30 * 86_400 * 1_000_000_000
 _READERS = ("binary.py", "formats", "inventory", "model", "environments")
 _NOT_FACTS = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
 _HEAD = 64
-
-
-@dataclass(frozen=True, slots=True)
-class CachePlace:
-    """Where facts are kept, and the time (nanoseconds) at which the run began."""
-
-    folder: Path
-    now: int
 
 
 class FactsCache:

@@ -7,10 +7,19 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from pipeline.inventory.ledger import Ledger
     from pipeline.inventory.tree import Stamp
     from pipeline.model.paths import MemberPath
+
+
+@dataclass(frozen=True, slots=True)
+class CachePlace:
+    """The folder in which a memory may keep what it knows, and the time (nanoseconds) at which the run began."""
+
+    folder: Path
+    now: int
 
 
 @dataclass(frozen=True, slots=True)

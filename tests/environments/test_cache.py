@@ -13,9 +13,10 @@ import pytest
 
 from pipeline.audit.run import read_or_damage
 from pipeline.environments import cache as cache_module
-from pipeline.environments.cache import CachePlace, FactsCache
+from pipeline.environments.cache import FactsCache
 from pipeline.formats.facts import CubinFacts, ElfFacts, EntryFacts, FatbinFacts, Inventory
 from pipeline.inventory import digest_of, take_inventory
+from pipeline.inventory.memory import CachePlace
 from tests import toolchain
 from tests.environments.places import SITE, Package, environment
 from tests.rules.forge import Elf, build, container
