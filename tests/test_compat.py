@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import jsonschema
 import pytest
 
 from pipeline.compat import compatibility
 from pipeline.errors import CorruptInput
 from pipeline.gate import approve, judge
+from pipeline.model.document import document
 from pipeline.model.lane import Proof
 from tests.gate.test_targets import LANE, MODEST, audit, proofs
 from tests.values import TERMS, bundle, record
 
-if TYPE_CHECKING:
-    from pathlib import Path
+ROOT = Path(__file__).resolve().parents[1]
 
+if TYPE_CHECKING:
     from pipeline.model.artifact import Artifact
     from pipeline.model.evidence import Evidence
     from pipeline.model.lane import Lane
@@ -53,3 +57,17 @@ def test_a_recorded_audit_without_floors_is_damaged(tmp_path: Path) -> None:
     artifact = bundle(tmp_path, MODEST)
     with pytest.raises(CorruptInput, match="incomplete"):
         asset(MODEST, artifact, record(MODEST, artifact, "audit", document={"targets": [{"sm": "80"}]}))
+
+
+@pytest.mark.parametrize("lane", [LANE, MODEST], ids=["proven", "inferred"])
+def test_it_fits_its_published_schema(tmp_path: Path, lane: Lane) -> None:
+    schema = json.loads((ROOT / "docs" / "compat.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    artifact = bundle(tmp_path, lane)
+    evidence = [with_floor(lane, artifact), *(proofs(lane, artifact) if lane is LANE else ())]
+    verdict = judge(lane, artifact, evidence, terms=TERMS)
+    content = json.loads(document("compat", compatibility([approve(verdict)])))
+    jsonschema.validate(content, schema)
+    del content["assets"][0]["targets"]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(content, schema)

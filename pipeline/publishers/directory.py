@@ -1,4 +1,4 @@
-"""A directory such as ``dist/``: exactly the approved bundles, ``SHA256SUMS`` and ``compat.json``, or nothing new.
+"""A directory such as ``dist/``: exactly the approved bundles, what tells of them and ``SHA256SUMS``, or nothing new.
 
 Everything is staged beside the destination, read back and compared, and only then renamed into place.
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError, UsageError
 from pipeline.model.paths import printable
-from pipeline.publishers.staging import COMPAT, SUMS, check_names, stage
+from pipeline.publishers.staging import COMPAT, LISTS, SUMS, check_names, stage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -117,7 +117,7 @@ def _own(directory: Path) -> set[str]:
         return {SUMS} if sums.is_file() and sums.stat().st_size == 0 else set()
     except (ValueError, KeyError, TypeError, RecursionError, IsADirectoryError):
         return set()
-    return {*names, SUMS, COMPAT}
+    return {*names, *LISTS}
 
 
 def _take_back(directory: Path) -> None:

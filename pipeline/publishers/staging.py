@@ -1,4 +1,4 @@
-"""The files of a release, staged: the approved bundles byte for byte, ``compat.json``, and ``SHA256SUMS`` over all."""
+"""The files of a release, staged: the approved bundles byte for byte, what tells of them, ``SHA256SUMS`` over all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pipeline.attest import bill_of_materials, provenance
 from pipeline.compat import compatibility
 from pipeline.digest import file_sha256
 from pipeline.errors import InfrastructureError, UsageError
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 SUMS = "SHA256SUMS"
 COMPAT = "compat.json"
+PROVENANCE = "provenance.intoto.jsonl"
+SBOM = "sbom.cdx.json"
+LISTS = frozenset({SUMS, COMPAT, PROVENANCE, SBOM})
+"""What is made beside the bundles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,7 @@ def check_names(names: Sequence[str]) -> None:
     if len(set(names)) != len(names):
         raise UsageError(f"two lanes publish the same file name: {', '.join(sorted(names))}")
     for name in names:
-        if name in {SUMS, COMPAT} or "\\" in name or not name.isprintable():
+        if name in LISTS or "\\" in name or not name.isprintable():
             raise UsageError(f"a bundle cannot be published as {printable(name)}", remedy="rename the source's file")
 
 
@@ -60,6 +65,8 @@ def stage(folder: Path, approved: Sequence[Approved]) -> tuple[ReleaseFile, ...]
             )
     if approved:
         (folder / COMPAT).write_text(document("compat", compatibility(approved)) + "\n", encoding="utf-8")
+        (folder / PROVENANCE).write_text(provenance(approved), encoding="utf-8")
+        (folder / SBOM).write_text(bill_of_materials(approved), encoding="utf-8")
     listed = [_release_file(path) for path in sorted(folder.iterdir())]
     (folder / SUMS).write_text("".join(f"{file.sha256}  {file.name}\n" for file in listed), encoding="utf-8")
     return (*listed, _release_file(folder / SUMS))

@@ -14,6 +14,7 @@ import pytest
 from pipeline.errors import InfrastructureError, UsageError
 from pipeline.gate import Approved, approve, judge
 from pipeline.publishers.directory import publish
+from pipeline.publishers.staging import LISTS
 from tests.values import TERMS, bundle, cpu_lane, record
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def approved(tmp_path: Path, name: str, content: bytes = b"bytes") -> Approved:
 def test_exactly_the_approved_bundles_are_there_and_sha256sum_agrees(tmp_path: Path) -> None:
     dist = tmp_path / "dist"
     publish(dist, [approved(tmp_path, "one"), approved(tmp_path, "two", b"other")])
-    assert sorted(path.name for path in dist.iterdir()) == ["SHA256SUMS", "compat.json", "one.tar.gz", "two.tar.gz"]
+    assert sorted(path.name for path in dist.iterdir()) == sorted([*LISTS, "one.tar.gz", "two.tar.gz"])
     subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=dist, check=True, capture_output=True)
     assets = json.loads((dist / "compat.json").read_text())["assets"]
     assert [asset["lane"] for asset in assets] == ["one", "two"]
@@ -40,7 +41,7 @@ def test_a_lane_that_is_no_longer_approved_disappears(tmp_path: Path) -> None:
     dist = tmp_path / "dist"
     publish(dist, [approved(tmp_path, "one"), approved(tmp_path, "two")])
     publish(dist, [approved(tmp_path, "two")])
-    assert sorted(path.name for path in dist.iterdir()) == ["SHA256SUMS", "compat.json", "two.tar.gz"]
+    assert sorted(path.name for path in dist.iterdir()) == sorted([*LISTS, "two.tar.gz"])
     publish(dist, [])
     assert sorted(path.name for path in dist.iterdir()) == ["SHA256SUMS"]
 
@@ -106,7 +107,7 @@ def test_a_swap_that_was_killed_half_way_is_undone_first(tmp_path: Path) -> None
     item.artifact.path.write_bytes(b"tampered")
     with pytest.raises(InfrastructureError, match="no longer"):
         publish(dist, [item])
-    assert sorted(path.name for path in dist.iterdir()) == ["SHA256SUMS", "compat.json", "one.tar.gz"]
+    assert sorted(path.name for path in dist.iterdir()) == sorted([*LISTS, "one.tar.gz"])
     assert not list(tmp_path.glob(".dist.*"))
 
 

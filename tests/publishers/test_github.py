@@ -13,6 +13,7 @@ import pytest
 from pipeline.errors import InfrastructureError, Refused, UsageError
 from pipeline.publishers.github import GithubReleases
 from pipeline.publishers.github_api import Github
+from pipeline.publishers.staging import LISTS
 from tests.publishers.github_server import SIGNED, TOKEN, Exchange, Hub, StoredAsset, StoredRelease, serving
 from tests.publishers.test_directory import approved
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from pipeline.gate import Approved
 
 TAG = "v1.0"
-FILES = {"SHA256SUMS", "compat.json", "one.tar.gz", "two.tar.gz"}
+FILES = {*LISTS, "one.tar.gz", "two.tar.gz"}
 
 
 @pytest.fixture
@@ -283,7 +284,7 @@ def test_a_draft_that_became_public_meanwhile_loses_nothing(hub: Hub, bundles: l
 def test_killed_at_any_request_nothing_half_is_public_and_a_rerun_completes(tmp_path: Path) -> None:
     """Each request in turn, and each of four moments in it: before, done but unanswered, half answered, answered."""
     bundles = [approved(tmp_path, f"lane{number}", b"bytes" * 1000 * number) for number in range(14)]
-    names = {item.artifact.path.name for item in bundles} | {"SHA256SUMS", "compat.json"}
+    names = {item.artifact.path.name for item in bundles} | LISTS
     kills = 0
     for victim in range(1, requests_of_a_release(bundles) + 1):
         for moment in ("before", "done", "half", "after"):
