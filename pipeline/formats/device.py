@@ -112,8 +112,14 @@ def containers(image: ElfImage, reader: ContainerReader) -> Iterator[Container |
         span = (section.offset, section.offset + section.size)
         if section.name in {LOADED, LINKED} and section.in_file:
             yield from read_run(image.view, section.name, span, reader)
-    for name, span in _data_spans(image):
-        yield from _embedded(image.view, name, span, reader)
+    if not _surely_none(image.view):
+        for name, span in _data_spans(image):
+            yield from _embedded(image.view, name, span, reader)
+
+
+def _surely_none(view: View) -> bool:
+    """Whether one look at a small file, as most are, shows that no container is anywhere in it."""
+    return view.size <= PIECE and next(find_all(view, (0, view.size), fatbin.NEEDLE), None) is None
 
 
 def _data_spans(image: ElfImage) -> Iterator[tuple[str, tuple[int, int]]]:

@@ -67,6 +67,7 @@ def _build(tables: dict[str, list[Row]]) -> Policy:
         jit=jit_tables(tables["jit_wheels"], tables["ptx_features"]),
         gpus=tuple(_gpu(row) for row in tables["architectures"]),
         codec_floors={Codec(row["codec"]): _driver(row["driver_floor"]) for row in tables["codecs"]},
+        cubin_abi_floors={int(row["abi"]): _driver(row["driver_floor"]) for row in tables["cubin_abis"]},
         compression=tuple(_compression(row) for row in tables["compression"]),
         kinds=tuple(
             KindRow(int(row["kind"]), row["name"], _driver(row["driver_floor"])) for row in tables["entry_kinds"]

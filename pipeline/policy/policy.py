@@ -51,6 +51,7 @@ class Policy:
     jit: JitTables
     gpus: tuple[GpuRow, ...]
     codec_floors: dict[Codec, DriverVersion | None]
+    cubin_abi_floors: dict[int, DriverVersion | None]
     compression: tuple[CompressionRow, ...]
     kinds: tuple[KindRow, ...]
     compatibility: tuple[CompatRow, ...]
@@ -103,6 +104,7 @@ class Policy:
         """Every driver version at which, by some table, something begins to work."""
         yield from (row.first_driver for row in self.branches if row.first_driver is not None)
         yield from (floor for floor in self.codec_floors.values() if floor is not None)
+        yield from (floor for floor in self.cubin_abi_floors.values() if floor is not None)
         yield from (row.cubin_floor for row in self.toolkits)
         yield from (row.first_driver for row in self.gpus)
 
@@ -261,6 +263,12 @@ class Policy:
         if codec not in self.codec_floors:
             raise unknown.UnknownCodec(f"codec {codec.value} is not in the policy tables of {self.date}")
         return self.codec_floors[codec]
+
+    def cubin_abi_floor(self, abi: int) -> DriverVersion | None:
+        """Lowest driver that reads cubins of this ELF generation, ``None`` when all do; ``UnknownCubinAbi``."""
+        if abi not in self.cubin_abi_floors:
+            raise unknown.UnknownCubinAbi(f"cubin ABI {abi} is not in the policy tables of {self.date}")
+        return self.cubin_abi_floors[abi]
 
     def kind_row(self, kind: int) -> KindRow:
         """What is known about a fatbin entry kind; ``UnknownEntryKind``."""

@@ -18,6 +18,7 @@ NAMES = (
     "ptx_features",
     "jit_wheels",
     "codecs",
+    "cubin_abis",
     "compression",
     "entry_kinds",
     "libcuda_symbols",

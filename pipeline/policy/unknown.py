@@ -39,6 +39,10 @@ class UnknownCodec(OutsidePolicy):
     """A payload codec whose driver floor is not known."""
 
 
+class UnknownCubinAbi(OutsidePolicy):
+    """An ELF generation of cubins that the tables do not list."""
+
+
 class UnknownCompression(OutsidePolicy):
     """A compression mode that this toolkit does not have, or an image kind that no mode packs."""
 

@@ -114,6 +114,8 @@ def _check_gpus(policy: Policy) -> None:
 def _check_containers(policy: Policy) -> None:
     for codec in (Codec.NONE, Codec.LZ4, Codec.ZSTD):
         policy.codec_floor(codec)
+    for abi in {abi for row in policy.toolkits for abi in (row.abi_up_to_90, row.abi_from_100) if abi}:
+        policy.cubin_abi_floor(abi)
     for kind in EntryKind:
         policy.kind_row(kind)
     first_with_modes = min(row.first_toolkit for row in policy.compression if row.mode == CompressionMode.SIZE.value)

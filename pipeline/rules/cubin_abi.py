@@ -17,32 +17,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.model.versions import DriverVersion
+from pipeline.policy.unknown import UnknownCubinAbi
 from pipeline.rules.device import Told, examine_device
 from pipeline.rules.obstacle import Certainty, Obstacle
 
 if TYPE_CHECKING:
+    from pipeline.model.versions import DriverVersion
     from pipeline.policy import Policy
     from pipeline.rules.subject import Aim, Examination, Subject
     from pipeline.rules.unit import Image
 
 RULE = "cubin-abi"
 _ERROR = "CUDA_ERROR_INVALID_IMAGE"
-_KNOWN = 7
-_ABI_8 = 8
-_FIRST_READER = DriverVersion("555.42.02")
 
 
 def obstacle(image: Image, driver: DriverVersion, policy: Policy) -> Obstacle | None:
     """Whether ``driver`` cannot read the ELF generation of ``image``."""
-    if image.abi == _KNOWN:
-        return None
-    if image.abi != _ABI_8:
+    try:
+        floor = policy.cubin_abi_floor(image.abi)
+    except UnknownCubinAbi:
         observed = f"{image.what} of ABI {image.abi}, which the tables of {policy.date} do not know"
         return Obstacle(RULE, _ERROR, observed, None, Certainty.DOUBT)
-    if driver >= _FIRST_READER:
+    if floor is None or driver >= floor:
         return None
-    return Obstacle(RULE, _ERROR, f"{image.what} of ABI 8 needs driver >= {_FIRST_READER}", _FIRST_READER)
+    return Obstacle(RULE, _ERROR, f"{image.what} of ABI {image.abi} needs driver >= {floor}", floor)
 
 
 def check(subject: Subject) -> Examination:

@@ -99,6 +99,8 @@ class Tree:
 
     def resolve(self, place: Place) -> Place | None:
         """The regular file behind a path, through links of files and folders; ``None`` where there is none."""
+        if place.name not in self.by_name:
+            return None
         for _ in range(_MOST_LINKS):
             if place in self.files:
                 return place

@@ -140,6 +140,8 @@ class Loader:
         container = user.place.container
         if "/" in name:
             return self._usable(container, name, user.elf) if name.startswith("/") else None
+        if not self.tree.named(name):  # whatever folders are called: most libraries bring only some of what they need
+            return None
         for folder in self._folders(user, system=system):
             for inner in (*self._hwcaps, ""):
                 hit = self._usable(container, f"{folder}/{inner}/{name}", user.elf)

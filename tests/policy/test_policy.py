@@ -217,6 +217,7 @@ def _seconds(action: Callable[[], object]) -> float:
         ("architectures", "418.87.00,580", "418.87.00,390"),
         ("compression", "12.6,12.9,size,cubin", "12.6,12.8,size,cubin"),
         ("codecs", "zstd,550.54.14", "zstd,550"),
+        ("cubin_abis", "\n8,555.42.02", "\n9,555.42.02"),
         ("ptx_minimum", "120,8.7", "120,8.9"),
         ("libcuda_symbols", "cuCtxCreate_v4,12.5", "cuCtxCreate_v4,1.5"),
         ("entry_kinds", "\n256,", "\n257,"),
