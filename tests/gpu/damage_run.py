@@ -77,7 +77,7 @@ def command(words: list[str]) -> dict[str, Any]:
     except subprocess.TimeoutExpired:
         return {"status": None, "why": ["no answer in 120 s"]}
     document = json.loads(done.stdout) if done.stdout.startswith("{") else {}
-    failed = [row for row in document.get("checks", ()) if row.get("status") not in {"pass", None}]
+    failed = [row for row in document.get("checks", ()) if row.get("status") in {"fail", "error"}]
     why = [f"{row.get('id')}: {str(row.get('reason'))[:200]}" for row in failed[:3]]
     why += sorted({row["result"] for row in document.get("containers", ()) if row["result"] != "CUDA_SUCCESS"})
     return {"status": done.returncode, "why": why or done.stderr.strip()[-300:].splitlines()}

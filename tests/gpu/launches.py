@@ -40,12 +40,10 @@ def build(library: Path) -> None:
 
 
 def launched(log: Path, server: bytes) -> list[Launch]:
-    """What is in the log, in the order of first launches."""
-    found = []
-    for line in log.read_text().splitlines():
-        address, _, kernel = line.partition(" ")
-        found.append(Launch(file_offset(server, int(address, 16)), kernel))
-    return found
+    """What is in the log, each once, in the order of first launches; a smoke may start the server several times."""
+    lines = (line.partition(" ") for line in log.read_text().splitlines())
+    found = (Launch(file_offset(server, int(address, 16)), kernel) for address, _, kernel in lines)
+    return list(dict.fromkeys(found))
 
 
 def file_offset(program: bytes, address: int) -> int:

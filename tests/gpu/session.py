@@ -68,7 +68,14 @@ def steps(carried: Path, out: Path) -> list[Step]:
             python(run, "situations", bundle, "--compat", "/usr/local/cuda/compat", "--out", results),
             40,
         ),
-        Step("damage", python("tests.gpu.damage_run", bundle, "--out", results, "--seconds", "150"), 200),
+        Step(
+            "damage",
+            python(
+                *("tests.gpu.damage_run", bundle, "--out", results, "--seconds", "150"),
+                *("--smoke", "--device cuda --models tiny --models q4_k"),
+            ),
+            220,
+        ),
         Step(
             "released",
             python(
