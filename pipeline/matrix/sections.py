@@ -212,7 +212,7 @@ TARGET_DEFINITION = Record(
         Key(
             "suffices",
             Choice(("proven", "rehearsed", "inferred")),
-            "Which proof a release needs: seen on such a GPU, PTX assembled, or an audit of the bytes (default proven).",
+            "Which proof a release needs: seen on a GPU, PTX assembled, or an audit of the bytes (default proven).",
         ),
         Key("required", Flag(), "`false` is another way to write `suffices: inferred`."),
         Key("runner", Items(WORD, unique=True), "Labels of the CI runner with this GPU."),

@@ -100,4 +100,5 @@ def _idle(aim: Aim) -> str:
     if aim.doubt or aim.unserved is not None:
         return aim.doubt or "the driver does not serve this GPU"
     served = served_by(aim)
-    return f"{served} containers are served by machine code, none is compiled" if served else "no container is served"
+    counted = "1 container is" if served == 1 else f"{served} containers are"
+    return f"{counted} served by machine code, none is compiled" if served else "no container is served"

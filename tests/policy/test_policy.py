@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,10 +26,10 @@ from pipeline.policy.unknown import (
     UnknownSymbol,
     UnknownToolkit,
 )
+from tests.toolchain import TOOLKITS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
@@ -171,6 +172,12 @@ def test_forward_compatibility(policy: Policy) -> None:
 )
 def test_the_assembler_nearest_to_a_drivers_jit(policy: Policy, driver: str, arch: str, version: str) -> None:
     assert policy.assembler(DriverVersion(driver), arch, "x86_64").version == version
+
+
+def test_the_assemblers_are_those_that_the_tests_work_with(policy: Policy) -> None:
+    pinned = {f"{row.package}=={row.version}" for row in policy.assemblers if row.platform == "x86_64"}
+    assert {toolkit.nvcc for toolkit in TOOLKITS.values()} <= pinned
+    assert all(Path(row.filename).name == row.filename for row in policy.assemblers)
 
 
 def test_an_assembler_that_does_not_exist(policy: Policy) -> None:
