@@ -5,42 +5,41 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from pipeline.audit.debian import depends_of
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from zipfile import ZipFile
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
-_LARGEST_METADATA = 4 << 20
+_DISTRIBUTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
+_PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+", re.ASCII)
+_DEPENDS = re.compile(r"^(?:Pre-)?Depends:(?P<value>.*(?:\n[ \t].*)*)", re.MULTILINE | re.IGNORECASE)
 
 
 def requirements_of(path: Path) -> tuple[str, ...]:
     """Normalized names of what a wheel requires, or a Debian package depends on; none where ``path`` is neither.
 
-    A damaged wheel is reported by the inventory, so it is not an error here.
+    A damaged one is reported by the inventory, so it is not an error here.
     """
-    if path.suffix != ".whl" or not path.is_file():
-        return depends_of(path) if path.suffix == ".deb" and path.is_file() else ()
-    import zipfile
-
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return tuple(dict.fromkeys(_names(archive)))
-    except (zipfile.BadZipFile, OSError, NotImplementedError, UnicodeDecodeError, RuntimeError, ValueError):
-        return ()
+    named = {".whl": _required, ".deb": _depended_on}.get(path.suffix)
+    return tuple(dict.fromkeys(named(path))) if named is not None and path.is_file() else ()
 
 
-def _names(archive: ZipFile) -> Iterator[str]:
+def _required(path: Path) -> Iterator[str]:
     from email.parser import HeaderParser
 
-    for info in archive.infolist():
-        if info.filename.count("/") == 1 and info.filename.endswith(".dist-info/METADATA"):
-            if info.file_size > _LARGEST_METADATA:
-                continue
-            headers = HeaderParser().parsestr(archive.read(info).decode("utf-8", "replace"))
-            for line in headers.get_all("Requires-Dist", []):
-                found = _NAME.match(str(line))
-                if found:
-                    yield re.sub(r"[-_.]+", "-", found[0]).lower()
+    from pipeline.inventory.metadata import wheel_metadata
+
+    for line in HeaderParser().parsestr(wheel_metadata(path)).get_all("Requires-Dist", []):
+        found = _DISTRIBUTION.match(str(line))
+        if found:
+            yield re.sub(r"[-_.]+", "-", found[0]).lower()
+
+
+def _depended_on(path: Path) -> Iterator[str]:
+    """Depends and Pre-Depends, alternatives too."""
+    from pipeline.inventory.metadata import debian_control
+
+    for field in _DEPENDS.finditer(debian_control(path)):
+        for relation in re.split(r"[,|]", field["value"]):
+            found = _PACKAGE.match(relation.strip())
+            if found:
+                yield found[0]
