@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from pipeline.model.paths import MemberPath
 
+_LAYER = re.compile(r"sha256:[0-9a-f]{64}")
 _HASH = re.compile(r"-[0-9a-f]{8}(?=\.)")
 _SONAME_VERSION = re.compile(r"(?<=\.so)(?:\.[0-9]+)+$")
 _VERSION = re.compile(r"(?<![A-Za-z0-9])[vb]?[0-9]+(?:\.[0-9]+)*(?:\.(?:post|dev)[0-9]+)?(?![A-Za-z0-9])")
@@ -42,8 +43,12 @@ def pair(old: Iterable[MemberPath], new: Iterable[MemberPath]) -> Pairs:
 
 
 def inside(member: MemberPath) -> str:
-    """The path inside the artifact; empty for the artifact itself."""
-    return "!/".join(member.parts[1:])
+    """The path inside the artifact, whichever layer of an image brings it; empty for the artifact itself."""
+    return "!/".join(_places(member))
+
+
+def _places(member: MemberPath) -> list[str]:
+    return [part for part in member.parts[1:] if not _LAYER.fullmatch(part)]
 
 
 def _top_stripped(member: MemberPath) -> str:
@@ -54,7 +59,7 @@ def _top_stripped(member: MemberPath) -> str:
 
 def _stripped(member: MemberPath) -> str:
     """The path without versions and the hashes that auditwheel adds."""
-    return "!/".join(_VERSION.sub("*", _bare(part)) for part in member.parts[1:])
+    return "!/".join(_VERSION.sub("*", _bare(part)) for part in _places(member))
 
 
 def _file_name(member: MemberPath) -> str:
