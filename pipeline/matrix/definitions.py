@@ -184,6 +184,8 @@ def _publisher(name: str, parts: dict[str, Node], folder: Path) -> Publisher:
     partial = _flag(parts, "partial", default=False)
     if "repository" in parts:
         return Publisher(name, "github", text(parts["repository"]), partial=partial, tag=text(parts["tag"]))
+    if "upload" in parts:
+        return Publisher(name, "python-index", text(parts["upload"]), partial=partial, simple=text(parts["simple"]))
     return Publisher(name, "directory", str(folder / text(parts["location"])), partial=partial)
 
 

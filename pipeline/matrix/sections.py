@@ -266,5 +266,14 @@ PUBLISHER = Variants(
                 _PARTIAL,
             ),
         ),
+        Record(
+            "a Python index",
+            (
+                Key("upload", URL, "Address to which wheels are uploaded.", required=True),
+                Key("kind", Choice(("python-index",)), "What kind of destination it is.", required=True),
+                Key("simple", URL, "Address of the index's simple API, to read back from.", required=True),
+                _PARTIAL,
+            ),
+        ),
     ),
 )

@@ -262,7 +262,8 @@ class Lane:
 class Publisher:
     """A destination by name. ``partial`` allows approved lanes to be published while others are refused.
 
-    ``location`` is a directory, or a repository (``owner/name``) with the ``tag`` of its release.
+    ``location`` is a directory, a repository (``owner/name``) with the ``tag`` of its release, or the upload address of a
+    Python index with that of its ``simple`` API.
     """
 
     name: str
@@ -270,6 +271,7 @@ class Publisher:
     location: str
     partial: bool
     tag: str | None = None
+    simple: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,8 @@ def destination(publisher: Publisher, environment: Mapping[str, str]) -> Destina
         return Directory(Path(publisher.location))
     if publisher.kind == "github":
         return _github(publisher, environment)
+    if publisher.kind == "python-index":
+        return _python_index(publisher, environment)
     raise UsageError(f"{publisher.name}: no publisher of kind {publisher.kind!r}")
 
 
@@ -48,3 +50,15 @@ def _github(publisher: Publisher, environment: Mapping[str, str]) -> Destination
         raise UsageError(f"{publisher.name}: no tag", remedy="add tag: to the publisher")
     api = environment.get("GITHUB_API_URL") or _API  # which a workflow on an enterprise server sets
     return GithubReleases(Github(api, publisher.location, token), publisher.tag, environment.get("GITHUB_SHA") or None)
+
+
+def _python_index(publisher: Publisher, environment: Mapping[str, str]) -> Destination:
+    from pipeline.publishers.python_index import PythonIndex
+
+    password = environment.get("TWINE_PASSWORD")
+    if not password:
+        raise UsageError(f"{publisher.name}: no token", remedy="set TWINE_PASSWORD (and TWINE_USERNAME for a password)")
+    if publisher.simple is None:
+        raise UsageError(f"{publisher.name}: no simple API", remedy="add simple: to the publisher")
+    username = environment.get("TWINE_USERNAME") or "__token__"
+    return PythonIndex(publisher.location, publisher.simple, username, password)

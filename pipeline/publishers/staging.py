@@ -56,13 +56,7 @@ def stage(folder: Path, approved: Sequence[Approved]) -> tuple[ReleaseFile, ...]
     ``InfrastructureError`` when a bundle is no longer what the gate approved, ``OSError`` when the disk refuses.
     """
     folder.mkdir()
-    for item in approved:
-        copy = folder / item.artifact.path.name
-        shutil.copyfile(item.artifact.path, copy)
-        if file_sha256(copy) != item.artifact.sha256:
-            raise InfrastructureError(
-                f"{item.artifact.path} is no longer what the gate approved", remedy="run the lane again"
-            )
+    copied(folder, approved)
     if approved:
         (folder / COMPAT).write_text(document("compat", compatibility(approved)) + "\n", encoding="utf-8")
         (folder / PROVENANCE).write_text(provenance(approved), encoding="utf-8")
@@ -70,6 +64,20 @@ def stage(folder: Path, approved: Sequence[Approved]) -> tuple[ReleaseFile, ...]
     listed = [_release_file(path) for path in sorted(folder.iterdir())]
     (folder / SUMS).write_text("".join(f"{file.sha256}  {file.name}\n" for file in listed), encoding="utf-8")
     return (*listed, _release_file(folder / SUMS))
+
+
+def copied(folder: Path, approved: Sequence[Approved]) -> tuple[ReleaseFile, ...]:
+    """Copy the bundles alone into ``folder`` and read them back; errors as for ``stage``."""
+    files = []
+    for item in approved:
+        copy = folder / item.artifact.path.name
+        shutil.copyfile(item.artifact.path, copy)
+        files.append(_release_file(copy))
+        if files[-1].sha256 != item.artifact.sha256:
+            raise InfrastructureError(
+                f"{item.artifact.path} is no longer what the gate approved", remedy="run the lane again"
+            )
+    return tuple(files)
 
 
 def _release_file(path: Path) -> ReleaseFile:
