@@ -51,6 +51,7 @@ def audit_artifacts(
     """
     device = units_in(inventories)
     aims = tuple(aim_at(target, device.loaded, declaration, policy) for target in targets)
+    distributions = _distributions(inventories)
     subject = Subject(
         inventories=tuple(inventories),
         device=device,
@@ -58,8 +59,8 @@ def audit_artifacts(
         policy=policy,
         declaration=declaration,
         host=host,
-        requirements=requirements,
-        distributions=_distributions(inventories),
+        requirements=(*requirements, *_locked(inventories, distributions)),
+        distributions=distributions,
         rehearsal=rehearsal,
     )
     examinations = _examinations(subject, rules)
@@ -127,6 +128,12 @@ def _distributions(inventories: Sequence[Inventory]) -> tuple[Distribution, ...]
 
     roots = tuple(inventory.root for inventory in inventories)
     return tuple(item for inventory in inventories for item in distributions_of(inventory, roots))
+
+
+def _locked(inventories: Sequence[Inventory], distributions: Sequence[Distribution]) -> Iterator[str]:
+    """What a lock file has installed side by side: each may leave libraries to the others."""
+    roots = {inventory.root for inventory in inventories if inventory.format == LOCK}
+    yield from (item.name for item in distributions if item.environment in roots)
 
 
 def _other_images(inventories: Sequence[Inventory]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.audit.aims import aim_at
 from pipeline.audit.judge import audit_artifacts, units_in
+from pipeline.audit.lock import may_be_lock
 from pipeline.audit.wheel import requirements_of
 from pipeline.errors import CorruptInput, UsageError
 from pipeline.formats.facts import Damage, Inventory
@@ -18,6 +19,7 @@ from pipeline.rules.registry import RULES
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from pipeline.audit.lock import ReadLock
     from pipeline.audit.report import AuditReport
     from pipeline.inventory.memory import CachePlace, Memory
     from pipeline.inventory.source import Source
@@ -45,19 +47,20 @@ def run_audit(
     rehearse: Rehearse | None = None,
     rules: tuple[Rule, ...] = RULES,
     cache: CachePlace | None = None,
+    lock: ReadLock | None = None,
 ) -> AuditReport:
     """Audit files, folders or images; ``UsageError`` where one does not exist.
 
     Of an image for several platforms the declaration's is judged, or else this machine's. Without ``targets`` those of
     the declaration are judged, without ``host`` the declaration's. Up to ``workers`` processes read several paths.
     ``rehearse`` assembles the PTX that a target's driver would compile, ``cache`` knows files of folders from earlier
-    looks; ``rules`` are those that judge.
+    looks, ``lock`` resolves lock files, which are files like any other without it; ``rules`` are those that judge.
     """
     for path in paths:
         if isinstance(path, Path) and not path.exists():
             raise UsageError(f"{path} does not exist", remedy="name a file or a folder")
     machine = declaration.platform.value if declaration is not None and declaration.platform is not None else ""
-    read = partial(read_or_damage, deep=deep, kernels=kernels, machine=machine, cache=cache)
+    read = partial(read_or_damage, deep=deep, kernels=kernels, machine=machine, cache=cache, lock=lock)
     inventories = _read_all(paths, read, workers=min(workers, len(paths)))
     if declaration is not None:
         targets = targets or declaration.targets
@@ -86,10 +89,18 @@ def _read_all(
 
 
 def read_or_damage(
-    path: Path | Source, *, deep: bool, kernels: bool = False, machine: str = "", cache: CachePlace | None = None
+    path: Path | Source,
+    *,
+    deep: bool,
+    kernels: bool = False,
+    machine: str = "",
+    cache: CachePlace | None = None,
+    lock: ReadLock | None = None,
 ) -> Inventory:
     """The inventory of an artifact; one that could not be read at all is an inventory of nothing but its damage."""
     try:
+        if lock is not None and isinstance(path, Path) and may_be_lock(path):
+            return lock(path, deep=deep, kernels=kernels)
         memory = _memory(path, cache) if not deep and not kernels else None
         return take_inventory(path, deep=deep, kernels=kernels, machine=machine, memory=memory)
     except CorruptInput as error:

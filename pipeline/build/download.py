@@ -43,10 +43,10 @@ def download(url: str, sha256: str, cache: Path, network: Network, progress: Cal
     found = cached(cache, sha256)
     if found is not None:
         return found
-    progress(f"downloading {_without_credentials(url)}")
-    with session(network) as web, _web_errors(url), web.get(url, stream=True, timeout=network.timeout) as response:
+    progress(f"downloading {without_credentials(url)}")
+    with session(network) as web, web_errors(url), web.get(url, stream=True, timeout=network.timeout) as response:
         response.raise_for_status()
-        return store(response.iter_content(_CHUNK), sha256, cache, what=_without_credentials(url))
+        return store(response.iter_content(_CHUNK), sha256, cache, what=without_credentials(url))
 
 
 def store(pieces: Iterator[bytes], sha256: str, cache: Path, *, what: str) -> Path:
@@ -70,7 +70,7 @@ def registry_file(
     ``CorruptInput`` when the registry itself declares another digest, ``InfrastructureError`` without such a file.
     """
     endpoint = network.index_url or PYPI_SIMPLE_ENDPOINT
-    with session(network) as web, PyPISimple(endpoint, session=web) as registry, _web_errors(endpoint):
+    with session(network) as web, PyPISimple(endpoint, session=web) as registry, web_errors(endpoint):
         files = registry.get_project_page(package, timeout=network.timeout).packages
     wanted = [
         file
@@ -109,8 +109,9 @@ class _Session(requests.Session):
 
 
 @contextlib.contextmanager
-def _web_errors(url: str) -> Iterator[None]:
-    place = _without_credentials(url)
+def web_errors(url: str) -> Iterator[None]:
+    """What goes wrong on the way to ``url`` as ``InfrastructureError``, in words and without its credentials."""
+    place = without_credentials(url)
     try:
         yield
     except NoSuchProjectError as error:
@@ -134,7 +135,8 @@ def _root(error: BaseException) -> str:
     return " ".join(str(error).split())
 
 
-def _without_credentials(url: str) -> str:
+def without_credentials(url: str) -> str:
+    """``url`` as it may be printed."""
     scheme, separator, rest = url.partition("://")
     host, slash, path = rest.partition("/")
     path = path.partition("?")[0]

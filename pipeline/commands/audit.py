@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.commands.artifact import HELP, artifact
 from pipeline.commands.jit_sources import audit_jit_sources
+from pipeline.commands.locks import add_lock_options, lock_reader
 from pipeline.commands.options import (
     add_format,
     add_lanes,
@@ -76,6 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-cache", action="store_true", help="read every file of a folder, also those known from an earlier look"
     )
+    add_lock_options(parser)
     add_state(parser)
     add_format(parser)
     add_output(parser)
@@ -99,16 +101,18 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     targets = [replace(target, gpu=arguments.gpu) for target in named.values()]
     if arguments.gpu is not None and not targets:
         raise UsageError("--gpu names the board of a target", remedy="give --target SM@DRIVER as well")
+    declaration, host = _declaration(arguments), _host(arguments)
     report = run_audit(
         arguments.path,
         targets,
         policy,
-        declaration=_declaration(arguments),
-        host=_host(arguments),
+        declaration=declaration,
+        host=host,
         deep=arguments.deep,
         kernels=arguments.kernels,
         workers=os.cpu_count() or 1,
         rehearse=_rehearsed(arguments, policy) if arguments.rehearse else None,
+        lock=lock_reader(arguments, declaration, host),
         cache=_cache(arguments, environment()),
     )
     emit(arguments, _written(arguments, report))

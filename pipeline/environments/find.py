@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pipeline.environments.metadata import Said, normalized, read_metadata
 from pipeline.environments.spots import Spot, Spots
+from pipeline.formats.facts import LOCK
 from pipeline.model.distribution import Distribution
 from pipeline.model.paths import printable
 
@@ -48,13 +49,23 @@ def distributions_of(inventory: Inventory, roots: tuple[str, ...] = ()) -> tuple
     spots.containers.update(item.folder.container for item in found)
     out = spots.leading_out(inventory.links.items())
     unread_sites = tuple(_linked_sites(out))
-    if not found and not unread_sites:
+    if not found and not unread_sites and inventory.format != LOCK:
         return ()
     unclaimed = _attribute(found, _files(inventory, spots))
     there = frozenset(spots.of(name) for name in (*inventory.files, *inventory.links) if _LIBRARY.fullmatch(name))
     told = [_distribution(item, out, there, roots) for item in found]
     told += [*_unclaimed(unclaimed, {item.site for item in found}), *unread_sites]
+    if inventory.format == LOCK:  # what is installed together
+        told = [replace(item, environment=inventory.root) for item in (*told, *_unresolved(inventory))]
     return tuple(sorted(told, key=lambda item: (item.name, item.version, item.path)))
+
+
+def _unresolved(inventory: Inventory) -> Iterator[Distribution]:
+    """Pins of a lock file that have no wheel for the machine."""
+    for item in inventory.opaque:
+        if len(item.path.parts) == 2:
+            name, _, version = item.path.name.partition("==")
+            yield Distribution(name, version, str(item.path), inventory.root, unread=(item.what,))
 
 
 def _folders(inventory: Inventory, spots: Spots) -> dict[Spot, dict[str, str]]:

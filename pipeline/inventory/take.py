@@ -54,30 +54,35 @@ def take_inventory(
     ``UsageError`` when there is no such path, ``NothingExamined`` when no image is for the machine,
     ``InfrastructureError`` when it cannot be read or a directory changes while it is.
     """
-    names = _kernel_names(budgets) if kernels else None
-    inspect = Examination(budgets, names) if deep or kernels else Glance(budgets)
-    reader = ContainerReader(EntryNames(budgets.all_entries), inspect, budgets, host_strings=kernels)
-    ledger = Ledger(budgets, reader, deep or kernels, names, image_platform(machine))
+    ledger = new_ledger(deep=deep, kernels=kernels, budgets=budgets, machine=machine)
     root, progress = MemberPath((str(path),)), progress or _silent
     if not isinstance(path, Path):
         sent = _walk_source(path, root, ledger, progress)
-        return _inventory(ledger, root, sent, sha256 or _image_digest(ledger, root))
+        return inventory_of(ledger, root, sent, sha256 or _image_digest(ledger, root))
     if not path.exists():
         raise UsageError(f"{path} does not exist", remedy="name a file or a folder")
     if path.is_dir():
         from pipeline.inventory.folder import read_folder  # a file needs none of it
 
         name, size, own = read_folder(path, root, ledger, progress, digest=sha256 is None, memory=memory)
-        return _inventory(ledger, root, (name, size), sha256 or _image_digest(ledger, root) or own or digest_of(path))
+        return inventory_of(ledger, root, (name, size), sha256 or _image_digest(ledger, root) or own or digest_of(path))
     walk = partial(_walk_file, path, root, ledger, progress)
     if sha256 is not None or _is_small(path) or _looks_like_image(path):
         found = walk()
-        return _inventory(ledger, root, found, sha256 or _image_digest(ledger, root) or digest_of(path))
+        return inventory_of(ledger, root, found, sha256 or _image_digest(ledger, root) or digest_of(path))
     from concurrent.futures import ThreadPoolExecutor  # not needed where the digest is known, and slow to import
 
     with ThreadPoolExecutor(1) as pool:
         digest = pool.submit(digest_of, path)
-        return _inventory(ledger, root, walk(), _image_digest(ledger, root) or digest.result())
+        return inventory_of(ledger, root, walk(), _image_digest(ledger, root) or digest.result())
+
+
+def new_ledger(*, deep: bool, kernels: bool, budgets: Budgets = STANDARD, machine: str = "") -> Ledger:
+    """An empty ledger for one artifact, with the means to read what such a run asks for."""
+    names = _kernel_names(budgets) if kernels else None
+    inspect = Examination(budgets, names) if deep or kernels else Glance(budgets)
+    reader = ContainerReader(EntryNames(budgets.all_entries), inspect, budgets, host_strings=kernels)
+    return Ledger(budgets, reader, deep or kernels, names, image_platform(machine))
 
 
 def _kernel_names(budgets: Budgets) -> KernelNames:
@@ -127,7 +132,8 @@ def _walk_source(source: Source, root: MemberPath, ledger: Ledger, progress: Pro
         return name, stream.offset
 
 
-def _inventory(ledger: Ledger, root: MemberPath, found: tuple[str, int], sha256: str) -> Inventory:
+def inventory_of(ledger: Ledger, root: MemberPath, found: tuple[str, int], sha256: str) -> Inventory:
+    """What a ledger holds as an inventory; ``found`` is the artifact's format and size."""
     name, size = found
     return Inventory(
         root=str(root),

@@ -20,6 +20,7 @@ CUDA Compatibility, minor version compatibility; FreeToken issues 51 and 140.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -120,16 +121,14 @@ def _beside_torch(subject: Subject, torch: Provenance, others: Sequence[Provenan
 
 
 def _beside_each_other(subject: Subject, items: Sequence[Provenance]) -> Iterator[Claim]:
-    """Without a torch nothing says whose major is the right one: those of the rarer ones are told."""
-    votes: dict[frozenset[int], int] = {}
-    for item in items:
-        votes[item.majors] = votes.get(item.majors, 0) + 1
-    if len(votes) < 2:
-        return
-    most = max(votes, key=lambda majors: votes[majors])
-    for item in items:
-        if item.majors.isdisjoint(most):
-            observed = f"{item.distribution.label} is of CUDA {_listed(item.majors)}, others of {_listed(most)}"
+    """Without a torch nothing says whose major is right: the rarer ones are told, each beside a frequent one."""
+    votes = Counter(item.majors for item in items)
+    frequent_first = sorted(items, key=lambda item: -votes[item.majors])
+    for place, item in enumerate(frequent_first):
+        other = next((other for other in frequent_first[:place] if other.majors.isdisjoint(item.majors)), None)
+        if other is not None:
+            beside = f"{other.distribution.label} of CUDA {_listed(other.majors)}"
+            observed = f"{item.distribution.label} is of CUDA {_listed(item.majors)}, beside {beside}"
             remedy = "nothing, if they do not load each other's libraries; else pin all to one CUDA major"
             yield _claim(subject, item, _Said(_ONE, observed, remedy), Effect.WARNING)
 
