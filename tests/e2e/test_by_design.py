@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
+from pipeline.evidence.statement import evidence_of
 from tests.e2e.street import Street, write_matrix
 from tests.rules.forge import Elf, build, container
 
@@ -83,9 +84,9 @@ def test_the_evidence_keeps_it(street: Street) -> None:
     (record,) = (
         record
         for path in (street.folder / ".cubingate" / "evidence").glob("*/audit/*.json")
-        if (record := json.loads(path.read_text()))["subject"]["lane"] == "declared"
+        if (record := evidence_of(json.loads(path.read_text()))).lane == "declared"
     )
-    notes = [item for item in record["document"]["findings"] if item["severity"] == "note"]
+    notes = [item for item in record.document["findings"] if item["severity"] == "note"]
     assert [(item["declared"], item["count"], item["targets"]) for item in notes] == [
         ("by_design: libattention_*.so", 2, [TARGET])
     ]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pipeline.evidence.statement import evidence_of
 from tests.e2e.street import Street, write_matrix
 from tests.rules.cases import FIRST, SECOND, image
 from tests.rules.forge import Elf, build, container, pack
@@ -79,12 +80,12 @@ def test_what_is_meant_to_be_lost_is_approved_and_on_record(
 ) -> None:
     assert verdicts["meant"]["verdict"] == "approved"
     records = street.folder.glob(f".cubingate/evidence/{verdicts['meant']['sha256']}/diff/*.json")
-    documents = [json.loads(path.read_text()) for path in records]
+    found = [evidence_of(json.loads(path.read_text())) for path in records]
     outcomes = {
         outcome["rule"]: outcome["status"]
-        for record in documents
-        if record["subject"]["lane"] == "meant"
-        for outcome in record["document"]["outcomes"]
+        for record in found
+        if record.lane == "meant"
+        for outcome in record.document["outcomes"]
     }
     assert outcomes["arch-lost"] == outcomes["kernel-gone"] == "waived"
 
