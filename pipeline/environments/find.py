@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pipeline.environments.metadata import Said, normalized, read_metadata
-from pipeline.environments.spots import Spot, Spots
+from pipeline.environments.spots import MARK, Spot, Spots
 from pipeline.formats.facts import LOCK
 from pipeline.model.distribution import Distribution
 from pipeline.model.paths import printable
@@ -164,13 +164,21 @@ def _distribution(item: _Found, out: dict[Spot, str], there: frozenset[Spot], ro
         name=normalized(said.name),
         version=said.version,
         path=str(item.folder),
-        environment=str(item.site) if not item.whole else str(item.site.folder),
+        environment=_environment(item),
         members=frozenset(item.members),
         requires=said.requires,
         tags=said.tags,
         unread=tuple(unread),
         flaws=(*said.flaws, *_missing(item, there)),
     )
+
+
+def _environment(item: _Found) -> str:
+    """What loads together: a site. An egg lies in one, as a folder or as an archive."""
+    if not item.whole:
+        return str(item.site)
+    container, mark, path = item.site.container.rpartition(MARK)
+    return str(item.site.folder if item.site.path else Spot(container, posixpath.dirname(path)) if mark else item.site)
 
 
 def _editable(said: Said, roots: tuple[str, ...]) -> Iterator[str]:

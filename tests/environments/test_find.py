@@ -1,0 +1,260 @@
+"""Distributions of an environment: whose files are whose, and every way in which metadata can be wrong."""
+
+from __future__ import annotations
+
+import shutil
+import zipfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipeline import binary
+from pipeline.audit import run_audit
+from pipeline.environments import distributions_of
+from pipeline.errors import InfrastructureError
+from pipeline.inventory import folder, take_inventory
+from pipeline.model.finding import Verdict
+from pipeline.policy import Policy, load_policy
+from tests.environments.places import SITE, Package, environment, install, wheel
+from tests.rules.forge import Elf, container
+from tests.rules.saved import save_image
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pipeline.audit.report import AuditReport, DistributionReport
+    from pipeline.model.distribution import Distribution
+
+pytestmark = pytest.mark.network
+TARGET = "61@535"
+
+
+def good(name: str = "dense", folder_name: str = "") -> Package:
+    return Package(name, "1.0", [Elf(f"lib{name}.so", [container("12.0", "61 80")])], folder_name)
+
+
+def poor(name: str = "moe", folder_name: str = "") -> Package:
+    """A distribution without anything for sm_61."""
+    return Package(name, "2.0", [Elf(f"lib{name}.so", [container("12.0", "70 80")])], folder_name)
+
+
+@pytest.fixture(scope="module")
+def policy() -> Policy:
+    return load_policy()
+
+
+def audited(path: Path, policy: Policy, *targets: str) -> AuditReport:
+    return run_audit([path], [policy.parse_target(target) for target in targets or (TARGET,)], policy)
+
+
+def named(report: AuditReport, name: str) -> DistributionReport:
+    (found,) = [item for item in report.distributions if item.distribution.name == name]
+    return found
+
+
+def found(path: Path, name: str) -> Distribution:
+    (item,) = [item for item in distributions_of(take_inventory(path)) if item.name == name]
+    return item
+
+
+def test_the_distribution_that_fails_is_named_and_its_neighbour_is_not(tmp_path: Path, policy: Policy) -> None:
+    report = audited(environment(tmp_path, [good(), poor()]), policy)
+    assert [item.distribution.label for item in report.distributions] == ["moe 2.0", "dense 1.0"]
+    assert named(report, "moe").verdicts[0].verdict is Verdict.FAIL
+    assert named(report, "moe").verdicts[0].causes == ("arch-missing",)
+    assert named(report, "dense").verdicts[0].verdict is Verdict.PASS
+
+
+def test_two_distributions_share_a_folder(tmp_path: Path, policy: Policy) -> None:
+    """As NVIDIA's do: RECORD says whose file is whose."""
+    report = audited(environment(tmp_path, [good(folder_name="nvidia/cu12"), poor(folder_name="nvidia/cu12")]), policy)
+    assert named(report, "moe").verdicts[0].verdict is Verdict.FAIL
+    assert named(report, "dense").verdicts[0].verdict is Verdict.PASS
+
+
+def test_an_environment_in_an_image_is_found_across_its_layers(tmp_path: Path, policy: Policy) -> None:
+    install(good(), tmp_path / "one" / "opt/venv" / SITE)
+    install(poor(), tmp_path / "two" / "opt/venv" / SITE)
+    # The second layer replaces a library of the first one's distribution: it still belongs to that.
+    (tmp_path / "two/opt/venv" / SITE / "dense").mkdir()
+    shutil.copy(
+        tmp_path / "two/opt/venv" / SITE / "moe/libmoe.so", tmp_path / "two/opt/venv" / SITE / "dense/libdense.so"
+    )
+    report = audited(save_image([tmp_path / "one", tmp_path / "two"], tmp_path / "image.tar", {}), policy)
+    assert named(report, "dense").verdicts[0].verdict is Verdict.FAIL
+    assert named(report, "dense").distribution.environment == named(report, "moe").distribution.environment
+
+
+def test_a_wheel_is_a_distribution(tmp_path: Path, policy: Policy) -> None:
+    report = audited(wheel(tmp_path, poor()), policy)
+    assert [item.distribution.label for item in report.distributions] == ["moe 2.0"]
+
+
+# what is wrong with metadata: told, and the files are judged all the same
+
+
+def no_record(info: Path) -> None:
+    (info / "RECORD").unlink()
+
+
+def broken_record(info: Path) -> None:
+    (info / "RECORD").write_text("\0\0nonsense\nmoe/libmoe.so\n,,\n")
+
+
+def binary_record(info: Path) -> None:
+    (info / "RECORD").write_bytes(bytes(range(256)) * 64)
+
+
+def empty_record(info: Path) -> None:
+    (info / "RECORD").write_text("")
+
+
+def no_metadata(info: Path) -> None:
+    (info / "METADATA").unlink()
+
+
+def empty_metadata(info: Path) -> None:
+    (info / "METADATA").write_text("Summary: nobody\n\n")
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [no_record, broken_record, binary_record, empty_record, no_metadata, empty_metadata],
+    ids=lambda harm: harm.__name__,
+)
+def test_broken_metadata_is_told_and_hides_nothing(
+    tmp_path: Path, policy: Policy, harm: Callable[[Path], None]
+) -> None:
+    venv = environment(tmp_path, [good(), poor()])
+    harm(venv / SITE / "moe-2.0.dist-info")
+    report = audited(venv, policy)
+    assert named(report, "moe").distribution.version == "2.0"
+    assert named(report, "moe").distribution.flaws
+    assert named(report, "moe").verdicts[0].verdict is Verdict.FAIL
+    assert named(report, "dense").verdicts[0].verdict is Verdict.PASS
+    assert any(item.rule == "distribution-unread" and item.severity == "warning" for item in report.findings)
+
+
+def test_files_without_any_metadata_are_told_by_their_folder(tmp_path: Path, policy: Policy) -> None:
+    venv = environment(tmp_path, [good(), poor()])
+    shutil.rmtree(venv / SITE / "moe-2.0.dist-info")
+    report = audited(venv, policy)
+    assert not named(report, "moe").distribution.claimed
+    assert named(report, "moe").verdicts[0].verdict is Verdict.FAIL
+
+
+def test_libraries_that_are_gone_are_told(tmp_path: Path) -> None:
+    venv = environment(tmp_path, [good()])
+    (venv / SITE / "dense" / "libdense.so").unlink()
+    assert "RECORD lists 1 libraries that are not there" in found(venv, "dense").flaws[0]
+
+
+# what is not read is never passed over in silence
+
+
+def test_an_editable_installation_is_unknown_until_its_folder_is_audited_too(tmp_path: Path, policy: Policy) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "code.py").write_text("pass\n")
+    venv = environment(tmp_path, [good(), Package("product", editable=str(source))])
+    target = [policy.parse_target(TARGET)]
+    alone, together = run_audit([venv], target, policy), run_audit([venv, source], target, policy)
+    assert alone.verdict is Verdict.UNKNOWN
+    assert str(source) in named(alone, "product").distribution.unread[0]
+    assert together.verdict is Verdict.PASS
+
+
+def test_an_egg_link_is_an_editable_installation(tmp_path: Path) -> None:
+    venv = environment(tmp_path, [good()])
+    (venv / SITE / "old.egg-link").write_text("/src/old\n.")
+    assert "/src/old" in found(venv, "old").unread[0]
+
+
+@pytest.mark.parametrize("packed", [True, False], ids=["archive", "folder"])
+def test_an_egg_is_a_distribution_of_its_own(tmp_path: Path, policy: Policy, packed: bool) -> None:
+    venv = environment(tmp_path, [good()])
+    source = environment(tmp_path / "other", [poor()]) / SITE
+    egg = venv / SITE / "moe-2.0-py3.11.egg"
+    if packed:
+        with zipfile.ZipFile(egg, "w") as archive:
+            archive.write(source / "moe" / "libmoe.so", "moe/libmoe.so")
+            archive.writestr("EGG-INFO/PKG-INFO", "Metadata-Version: 1.1\nName: moe\nVersion: 2.0\n")
+    else:
+        shutil.copytree(source / "moe", egg / "moe")
+        (egg / "EGG-INFO").mkdir()
+        (egg / "EGG-INFO" / "PKG-INFO").write_text("Metadata-Version: 1.1\nName: moe\nVersion: 2.0\n")
+    report = audited(venv, policy)
+    assert named(report, "moe").verdicts[0].verdict is Verdict.FAIL
+    assert named(report, "moe").distribution.environment == named(report, "dense").distribution.environment
+
+
+def test_a_linked_site_packages_is_not_passed_over(tmp_path: Path, policy: Policy) -> None:
+    venv = environment(tmp_path, [good()])
+    outside = tmp_path / "elsewhere"
+    (venv / SITE).rename(outside)
+    (venv / SITE).symlink_to(outside)
+    report = audited(venv, policy)
+    assert report.verdict is not Verdict.PASS
+    assert str(outside) in named(report, "site-packages").distribution.unread[0]
+
+
+def test_libraries_behind_links_out_of_the_environment_are_unknown(tmp_path: Path, policy: Policy) -> None:
+    """As an installer leaves them that links into its own cache."""
+    venv = environment(tmp_path, [good(), good("other")])
+    library = venv / SITE / "dense" / "libdense.so"
+    library.rename(tmp_path / "cached.so")
+    library.symlink_to(tmp_path / "cached.so")
+    report = audited(venv, policy)
+    assert report.verdict is Verdict.UNKNOWN
+    assert "links out of the input" in named(report, "dense").distribution.unread[0]
+    assert not named(report, "other").distribution.unread
+
+
+def test_links_inside_the_environment_are_healthy(tmp_path: Path, policy: Policy) -> None:
+    venv = environment(tmp_path, [good()])
+    (venv / "lib64").symlink_to("lib")
+    assert audited(venv, policy).verdict is Verdict.PASS
+
+
+def test_a_distribution_for_another_system_is_named_and_not_judged(tmp_path: Path, policy: Policy) -> None:
+    other = Package("elsewhere", tag="cp311-cp311-win_amd64", files={"elsewhere/native.dll": "MZ"})
+    report = audited(environment(tmp_path, [good(), other]), policy)
+    assert "win_amd64" in named(report, "elsewhere").distribution.unread[0]
+    assert report.verdict is Verdict.UNKNOWN
+
+
+def test_vendored_metadata_is_no_distribution(tmp_path: Path) -> None:
+    venv = environment(tmp_path, [good()])
+    install(poor("vendored"), venv / SITE / "dense" / "_vendor")
+    assert [item.name for item in distributions_of(take_inventory(venv))] == ["dense"]
+
+
+# an environment that changes while it is read
+
+
+@pytest.mark.parametrize("how", ["grown", "removed", "added"])
+def test_an_environment_that_changes_while_it_is_read_is_not_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    venv = environment(tmp_path, [good(), poor()])
+    library = venv / SITE / "moe" / "libmoe.so"
+    plainly = binary.open_view
+    done: list[Path] = []
+
+    def opening(path: Path) -> object:
+        if not done:
+            done.append(path)
+            if how == "grown":
+                with library.open("ab") as stream:
+                    stream.write(b"more")
+            elif how == "removed":
+                library.unlink()
+            else:
+                (venv / SITE / "new.py").write_text("")
+        return plainly(path)
+
+    monkeypatch.setattr(folder, "open_view", opening)
+    with pytest.raises(InfrastructureError) as refused:
+        take_inventory(venv)
+    assert "libmoe.so" in refused.value.message or "new.py" in refused.value.message
