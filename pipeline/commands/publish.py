@@ -11,7 +11,7 @@ from pipeline.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pipeline.gate import Approved, LaneVerdict
     from pipeline.model.lane import Plan, Publisher
@@ -25,7 +25,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--to", metavar="NAME", action="append", default=[], help="only this destination of matrix.yaml (repeatable)"
     )
-    parser.add_argument("--dry-run", action="store_true", help="say what would be published, change nothing")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--dry-run", action="store_true", help="say what would be published, change nothing")
+    what.add_argument(
+        "--preflight",
+        action="store_true",
+        help="only ask each destination what would stop it, before anything is built",
+    )
 
 
 def execute(arguments: argparse.Namespace) -> ExitStatus:
@@ -37,6 +43,8 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     plan = planned(arguments)
     environment = options.environment()
     destinations = {each: destination(each, environment) for each in _selected(plan, arguments.to)}
+    if arguments.preflight:
+        return _preflight(destinations)
     with open_street(arguments) as street:
         verdicts = judge_plan(plan, street, {})
     unjudged = [verdict for verdict in verdicts if verdict.trouble is not ExitStatus.PASS]
@@ -50,6 +58,13 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
         _publish(publisher, place, verdicts, approved, dry_run=arguments.dry_run)
         for publisher, place in destinations.items()
     )
+
+
+def _preflight(destinations: Mapping[Publisher, Destination]) -> ExitStatus:
+    for publisher, place in destinations.items():
+        place.preflight()
+        _say(f"{publisher.name}: ready")
+    return ExitStatus.PASS
 
 
 def _selected(plan: Plan, names: Sequence[str]) -> tuple[Publisher, ...]:

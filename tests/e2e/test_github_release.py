@@ -68,6 +68,17 @@ def test_without_a_token_nothing_is_asked_and_the_remedy_is_told(tmp_path: Path,
     assert hub.requests == 0
 
 
+def test_destinations_are_asked_before_anything_is_built(tmp_path: Path, hub: Hub) -> None:
+    street = street_with_github(tmp_path, hub)
+    secrets = {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": hub.api}
+    done = street.cubingate("publish", "--preflight", **secrets)
+    assert (done.returncode, done.stderr) == (0, "release: ready\n")
+    hub.push = False
+    done = street.cubingate("publish", "--preflight", **secrets)
+    assert done.returncode == 2
+    assert "may not write" in done.stderr
+
+
 def test_a_dry_run_asks_and_changes_nothing(tmp_path: Path, hub: Hub) -> None:
     street = street_with_github(tmp_path, hub)
     secrets = {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": hub.api}
