@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pipeline.rehearse.running import Ended
 
 _PROGRAM = Path(__file__).with_name("triton_program.py")
+_ENV = "/usr/bin/env"
 _RAISED = re.compile(r"^(?P<error>[A-Za-z_][A-Za-z0-9_.]*(?:Error|Exception|Exit)\b.*)", re.MULTILINE | re.DOTALL)
 _AT = re.compile(r"\bat (?P<line>[0-9]{1,9}):[0-9]+")
 
@@ -42,7 +43,7 @@ class TritonTask:
         ended = run_one(self._command(folder), folder, limits)
         attempt = replace(self.attempt, seconds=ended.seconds)
         if ended.status == 1 and not ended.stopped and "MemoryError" not in ended.output:
-            return refused(attempt, self._raised(ended, folder))
+            return refused(attempt, self._raised(ended))
         stopped = given_up(ended, limits, self.attempt.compiler.partition(",")[0])
         if stopped is not None:
             return replace(attempt, ending=stopped[0], reason=stopped[1])
@@ -54,7 +55,7 @@ class TritonTask:
     def _command(self, folder: Path) -> tuple[str, ...]:
         # Triton takes its settings from the environment only; the assembler tells it which PTX ISA to write.
         settings = (f"TRITON_CACHE_DIR={folder}/cache", f"HOME={folder}", f"TRITON_PTXAS_PATH={self.assembler.path}")
-        return ("env", *settings, sys.executable, "-I", "-S", str(_PROGRAM), str(self.triton))
+        return (_ENV, *settings, sys.executable, "-I", "-S", str(_PROGRAM), str(self.triton))
 
     def _write_job(self, folder: Path) -> None:
         source = self.attempt.source
@@ -70,15 +71,24 @@ class TritonTask:
         }
         (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
 
-    def _raised(self, ended: Ended, folder: Path) -> Refusal:
+    def _raised(self, ended: Ended) -> Refusal:
         """What Triton raised; a compilation error names a line of the kernel, counted from where that begins."""
         errors = [*_RAISED.finditer(ended.output)]
         words = " ".join((errors[-1]["error"] if errors else ended.output[-500:]).split())[:500]
-        start, at = folder / "start.json", _AT.search(words)
-        place = self.attempt.file
-        if at and start.is_file():
-            place = f"{place}:{json.loads(start.read_text(encoding='utf-8'))['line'] + int(at['line']) - 1}"
+        at, place = _AT.search(words), self.attempt.file
+        if at:
+            place = f"{place}:{_line_of(self.root / place, self.attempt.source.entry) + int(at['line']) - 1}"
         return Refusal(rule=COMPILE, text=words, place=place, kernel=self.attempt.source.entry)
+
+
+def _line_of(path: Path, entry: str) -> int:
+    """The line in which the function begins, its decorators left out, as Triton counts; 1 where it is not found."""
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8", errors="replace"))
+    except (SyntaxError, ValueError):
+        return 1
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == entry)
+    return next((node.lineno for node in functions), 1)
 
 
 def _value(text: str) -> Any:

@@ -2,9 +2,8 @@
 
 `python -I -S triton_program.py FOLDER`: the folder with Triton. ``job.json`` in the current one has ``source``,
 ``entry``, ``signature``, ``constants``, ``options``, ``stubs``, ``sm``. ``out.ptx`` and ``out.json`` (name, shared
-memory) are
-written where it compiles; ``start.json`` has the kernel's first line. Whatever Triton raises ends the process with
-status 1 and its words. The assembler is left to the caller: its refusals are the interesting ones.
+memory) are written where it compiles. Whatever Triton raises ends the process with status 1 and its words. The
+assembler is left to the caller: its refusals are the interesting ones.
 """
 
 from __future__ import annotations
@@ -37,7 +36,6 @@ def main(folder: str) -> int:
     for name in job["stubs"]:
         sys.modules[name] = _Stub(name)
     kernel = getattr(_loaded(Path(job["source"])), job["entry"])
-    Path("start.json").write_text(json.dumps({"line": int(getattr(kernel, "starting_line_number", 1))}))
     compiled = _compiled(kernel, job)
     Path("out.ptx").write_text(compiled.asm["ptx"], encoding="utf-8")
     Path("out.json").write_text(json.dumps({"name": compiled.metadata.name, "shared": int(compiled.metadata.shared)}))
