@@ -71,6 +71,7 @@ class Attempts:
         self._coming: SimpleQueue[_Task | None] = SimpleQueue()
         self._line: deque[_Task] = deque()  # without an answer; the first ``_told`` of them have been told
         self._told = 0
+        self._finished = False
         self._main: Child | None = self._born()
 
     def greeting(self) -> Greeting:
@@ -107,8 +108,15 @@ class Attempts:
             self._refuse_coming()
         return task.answer
 
+    def finish(self) -> None:
+        """Say that nothing more is submitted: the driver's end takes time, and other passes load meanwhile."""
+        self._coming.put(None)
+
     def serve(self) -> None:
-        """Load what is submitted until ``stop``; in a thread of its own. An error is in the answers too."""
+        """Load what is submitted until ``finish`` or ``stop``, then end the workers; in a thread of its own.
+
+        An error is in the answers too.
+        """
         try:
             greet(self._first(), self._limits.start)
             while self._is_something_to_do():
@@ -123,6 +131,7 @@ class Attempts:
             while self._line:
                 self._line.popleft().refuse()
             self._refuse_coming()
+            self.end()
 
     def _refuse_coming(self) -> None:
         """Let nobody wait for an answer that will never come."""
@@ -135,12 +144,12 @@ class Attempts:
     def _is_something_to_do(self) -> bool:
         """Take in what was submitted; wait where nothing is left to do."""
         with suppress(Empty):
-            while True:
+            while not self._finished:
                 task = self._coming.get(block=not self._line)
-                if task is None:
-                    return False
-                self._line.append(task)
-        return True
+                self._finished = task is None
+                if task is not None:
+                    self._line.append(task)
+        return bool(self._line)
 
     def _settle(self, task: _Task) -> None:
         """The answer of the container that is the next in line."""
@@ -254,6 +263,8 @@ class Attempts:
             child.kill()
 
     def end(self) -> None:
-        """Close every worker, when no thread uses one any more."""
+        """Close every worker, when no thread uses one any more: all are killed first, then waited for."""
+        for child in tuple(self._alive):
+            child.kill()
         for child in tuple(self._alive):
             self._bury(child)

@@ -50,6 +50,8 @@ class Loading:
 
         if pieces.count:
             pour(path, pieces, give)
+        for passes, _ in self._with:
+            passes.finish()
         while self._under_way:
             self._wait()
         return tuple(self._observed)
@@ -70,7 +72,8 @@ class Loading:
             answer for item in self._under_way for answer in item.answers.values() if not answer.done()
         ]
         if waiting:
-            wait([*waiting, *self._serving], timeout=_TICK, return_when=FIRST_COMPLETED)
+            serving = [future for future in self._serving if not future.done()]
+            wait([*waiting, *serving], timeout=_TICK, return_when=FIRST_COMPLETED)
         self._collect()
 
     def _collect(self) -> None:

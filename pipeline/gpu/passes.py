@@ -119,6 +119,11 @@ class Passes:
         answers = {jit: self.attempts[jit].submit(image, expected[jit]) for jit in JitPass}
         return Loaded(container, image, hashlib.sha256(image).hexdigest(), answers)
 
+    def finish(self) -> None:
+        """Say that nothing more is submitted."""
+        for attempts in self.attempts.values():
+            attempts.finish()
+
     def stop(self) -> None:
         """Kill the workers, so that no thread waits for one any more."""
         for attempts in self.attempts.values():
