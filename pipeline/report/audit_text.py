@@ -163,4 +163,5 @@ def _tail(report: AuditReport) -> Iterator[str]:
     left_out = sum(outcome.status is Status.NOT_APPLICABLE for outcome in report.outcomes)
     yield f"{passed} rules passed, {left_out} not applicable{told}; policy of {report.policy_date}"
     if failed:
-        yield f"`cubingate explain {failed[0]}` says why it happens and what to change"
+        worst = next((finding.rule for finding in report.findings if finding.rule in failed), failed[0])
+        yield f"`cubingate explain {worst}` says why it happens and what to change"
