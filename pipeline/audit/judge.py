@@ -11,6 +11,7 @@ from pipeline.audit.distributions import distribution_reports, library_reports
 from pipeline.audit.floors import minimum_driver
 from pipeline.audit.report import AuditedArtifact, AuditReport, Examined
 from pipeline.formats.facts import LOCK, OTHER_IMAGE, Codec, EntryKind
+from pipeline.formats.recognize import UNENTERED
 from pipeline.model.finding import Outcome, Status
 from pipeline.rules.registry import RULES
 from pipeline.rules.subject import Subject
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from pipeline.rules.subject import Claim, Examination
 
 PAYLOAD = "payload"
+_TOLD = 5
 
 
 def audit_artifacts(
@@ -76,7 +78,7 @@ def audit_artifacts(
         policy_date=policy.date,
         asked=bool(targets) or declaration is not None or host is not None,
         corrupt=any(claim.rule == "corrupt-input" for claim in claims),
-        notes=(*_notes(device), *_other_images(inventories)),
+        notes=(*_notes(device), *_other_images(inventories), *_unentered(inventories)),
         kernels=_kernels(subject),
         distributions=distribution_reports(subject, claims),
         libraries=tuple(library_reports(subject).values()),
@@ -142,6 +144,16 @@ def _other_images(inventories: Sequence[Inventory]) -> Iterator[str]:
         others = dict.fromkeys(item.what for item in inventory.opaque if item.what.startswith(OTHER_IMAGE))
         if others:
             yield f"{inventory.root}: not judged: {', '.join(others)}"
+
+
+def _unentered(inventories: Sequence[Inventory]) -> Iterator[str]:
+    """Archives of formats that are not read here: whatever is in them was not judged."""
+    for inventory in inventories:
+        found = [item for item in inventory.opaque if item.what in UNENTERED]
+        if found:
+            told = ", ".join(f"{item.path} ({item.what})" for item in found[:_TOLD])
+            more = f" and {len(found) - _TOLD} more" if len(found) > _TOLD else ""
+            yield f"not looked into: {told}{more}"
 
 
 def units_in(inventories: Sequence[Inventory]) -> Units:

@@ -31,6 +31,14 @@ class Kind(StrEnum):
     MACHO = "mach-o"
     LLVM = "llvm bitcode"
     GGUF = "gguf"
+    RPM = "rpm package"
+    SEVEN_ZIP = "7z archive"
+    RAR = "rar archive"
+    CPIO = "cpio archive"
+    CABINET = "cabinet archive"
+    LZ4 = "lz4 stream"
+    LZIP = "lzip stream"
+    SQUASHFS = "squashfs image"
     DATA = "data"
 
 
@@ -45,7 +53,18 @@ _MAGICS: tuple[tuple[bytes, Kind], ...] = (
     (b"\xce\xfa\xed\xfe", Kind.MACHO),
     (b"\xcf\xfa\xed\xfe", Kind.MACHO),
     (b"\xca\xfe\xba\xbe", Kind.MACHO),
+    (b"\xed\xab\xee\xdb", Kind.RPM),
+    (b"7z\xbc\xaf\x27\x1c", Kind.SEVEN_ZIP),
+    (b"Rar!\x1a\x07", Kind.RAR),
+    (b"070701", Kind.CPIO),
+    (b"070702", Kind.CPIO),
+    (b"MSCF\0\0\0\0", Kind.CABINET),
+    (b"\x04\x22\x4d\x18", Kind.LZ4),
+    (b"LZIP\1", Kind.LZIP),
+    (b"hsqs", Kind.SQUASHFS),
 )
+UNENTERED = frozenset((Kind.RPM, Kind.SEVEN_ZIP, Kind.RAR, Kind.CPIO, Kind.CABINET, Kind.LZ4, Kind.LZIP, Kind.SQUASHFS))
+"""Archives that may hold anything and are not looked into: named, so that nobody takes them for examined."""
 _ANY_MAGIC = tuple(magic for magic, _ in _MAGICS)
 
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from pipeline.formats.recognize import HEAD, Kind, recognize
+from pipeline.formats.recognize import HEAD, UNENTERED, Kind, recognize
 from tests.formats.artifacts import Library, ar_of, deb_of, gz, link, tar_of, xz, zip_of, zst
 
 
@@ -32,6 +32,17 @@ from tests.formats.artifacts import Library, ar_of, deb_of, gz, link, tar_of, xz
 )
 def test_content_decides(content: bytes, kind: Kind) -> None:
     assert recognize(content[:HEAD]) is kind
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"\xed\xab\xee\xdb\3\0", b"7z\xbc\xaf'\x1c\0\4", b"Rar!\x1a\x07\1\0", b"070701" + bytes(9), b"MSCF\0\0\0\0",
+        b"\x04\x22\x4d\x18\x64", b"LZIP\1\x0c", b"hsqs\5\0",
+    ],
+)  # fmt: skip
+def test_archives_that_are_not_entered_have_a_name(head: bytes) -> None:
+    assert recognize(head + bytes(600)) in UNENTERED
 
 
 def test_host_files_are_told_from_cubins() -> None:

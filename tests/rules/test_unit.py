@@ -95,3 +95,10 @@ def test_a_cubin_of_an_unknown_generation_is_no_answer(tmp_path: Path, policy: P
     path.write_bytes(changed(cubin_image("12.8", "k", "80").content, 7, 0x77, 1))
     (answer,) = run_audit([path], [policy.parse_target("80@570")], policy).targets
     assert (answer.verdict, answer.causes, answer.floor.reason) == ("unknown", ("cubin-abi",), "unknown")
+
+
+def test_what_is_not_looked_into_is_told(tmp_path: Path, policy: Policy) -> None:
+    build(Elf("libk.so", [container("12.8", "80")]), tmp_path / "b")
+    (tmp_path / "b" / "more.rpm").write_bytes(b"\xed\xab\xee\xdb" + bytes(100))
+    report = run_audit([tmp_path / "b"], [policy.parse_target("80@570")], policy)
+    assert [note for note in report.notes if "more.rpm (rpm package)" in note]
