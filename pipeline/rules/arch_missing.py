@@ -7,8 +7,9 @@ Why: an architecture was dropped from the list, the toolkit no longer knows it (
 moved with the toolkit, or one file has a shorter list than the rest. PTX goes up, never down. One unit is enough: the
 kernel that lies in it fails with "no kernel image is available for execution on the device" (209).
 
-Code that a library keeps for some GPUs on purpose and dispatches around is not counted; docs/rules.md says how
-it is told apart. `by_design` and `never_by_design` of a lane overrule that; a pattern that names no library is told.
+A container without kernels (the link stub of nvcc, a file without device code) is neither coverage nor a gap. Code that
+a library keeps for some GPUs on purpose and dispatches around is not counted; docs/rules.md says how it is told apart.
+`by_design` and `never_by_design` of a lane overrule that; a pattern that names no library is told.
 
 Remedy: add the architecture to every unit's list (CMake: CMAKE_CUDA_ARCHITECTURES=70-real;80-real; nvcc: -gencode
 arch=compute_70,code=sm_70; torch: TORCH_CUDA_ARCH_LIST="7.0 8.0"), or take the target out of the promise.
