@@ -126,7 +126,7 @@ def driver_too_old(lane: Lane, policy: Policy) -> Iterator[Finding]:
     """The driver of a target appeared before its GPU."""
     for target in lane.targets:
         first = policy.gpu_floor(target.sm)
-        if target.driver < first:
+        if target.driver.branch < first.branch:
             observed = f"sm_{target.sm} is served from driver {first} on"
             remedy = f"write driver: {first} or later"
             finding = found(

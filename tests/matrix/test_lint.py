@@ -124,6 +124,12 @@ CASES: list[tuple[str, str, str, str]] = [
         CUDA.replace("80-real", "80-real;120-real").replace("[a30]", "[a30, 120@570]"),
     ),
     (
+        "driver-too-old-for-gpu",
+        CUDA.replace("80-real", "80-real;89-real").replace("[a30]", "[a30, 89@515]"),
+        "target 89@515.43.04, observed sm_89 is served from driver 520.61.05 on",
+        CUDA.replace("80-real", "80-real;89-real").replace("[a30]", "[a30, 89@520.56.06]"),  # as RTX 4090 came
+    ),
+    (
         "driver-retired",
         CUDA.replace("80-real", "61-real").replace("[a30]", "[61@590]"),
         "target 61@590.44.01, observed sm_61 is served up to R580; promise 61 on R580 or older",
