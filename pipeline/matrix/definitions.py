@@ -11,7 +11,9 @@ from pipeline.matrix import sections
 from pipeline.matrix.jit import JIT_SOURCE, NoJitSource, read_jit_source
 from pipeline.matrix.mistakes import Mistake, closest
 from pipeline.matrix.nodes import ListNode, MapNode, Node, ScalarNode
+from pipeline.matrix.presets import with_preset
 from pipeline.model.lane import (
+    READINESS,
     BaseImage,
     BuildRecipe,
     BundleSpec,
@@ -140,7 +142,7 @@ def read_definitions(root: MapNode, folder: Path, policy: Policy, mistakes: list
         sources=sources,
         base_images=section("base_images", sections.BASE_IMAGE, _base_image),
         recipes=section("recipes", sections.RECIPE, lambda _, node: _recipe(node)),
-        smoke=section("smoke", sections.SMOKE, lambda _, node: _smoke(node)),
+        smoke=section("smoke", sections.SMOKE, lambda _, node: _smoke(with_preset(node))),
         targets=section("targets", sections.TARGET_DEFINITION, lambda _, node: _target(node, policy)),
         jit_sources=section(
             "jit_sources", JIT_SOURCE, lambda name, node: read_jit_source(name, node, folder, sources.values)
@@ -232,6 +234,9 @@ def _recipe(parts: dict[str, Node]) -> BuildRecipe:
 
 
 def _smoke(parts: dict[str, Node]) -> SmokeSettings:
+    if "command" not in parts:
+        where = next(iter(parts.values())).position
+        raise Misread(Mistake(where, "neither 'command' nor 'preset' starts a server", "add preset: llama-server"))
     arguments = mapping(parts["device_arguments"]) if "device_arguments" in parts else {}
     times = {key: _number(node) for key, node in parts.items() if key.endswith("_timeout")}
     return SmokeSettings(
@@ -239,6 +244,7 @@ def _smoke(parts: dict[str, Node]) -> SmokeSettings:
         device_arguments={device: words(node) for device, node in arguments.items()},
         environment=table(parts["environment"]) if "environment" in parts else {},
         contain=_flag(parts, "contain", default=False),
+        readiness=_words(parts, "readiness") or READINESS,
         model=_model(mapping(parts["model"])) if "model" in parts else ServedModel(),
         **times,
     )
@@ -275,7 +281,9 @@ def _smoke_mistakes(section: Node) -> Iterator[Mistake]:
     for node in mapping(section).values():
         if not sound(sections.SMOKE, node):
             continue
-        parts = mapping(node)
+        parts = with_preset(mapping(node))
+        if "command" not in parts:
+            continue
         command = parts["command"]
         found = {name for word in words(command) for name in _PLACEHOLDER.findall(word)}
         for name in sorted(found.difference(_PLACEHOLDERS)):

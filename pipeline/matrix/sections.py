@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pipeline.matrix.containers import Items, Key, Named, Record, Variants
 from pipeline.matrix.kinds import Choice, Flag, Integer, Seconds, Text
+from pipeline.matrix.presets import PRESETS
 from pipeline.model.size import SIZE_PATTERN
 
 NAME = Text("a name of letters, digits, dots, underscores and dashes", "bookworm", r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -180,8 +181,14 @@ SMOKE = Record(
             "command",
             _WORDS,
             "Starts the server in the unpacked bundle; "
-            "{bundle} {model} {host} {port} {python} {launchers} {device} are filled in.",
-            required=True,
+            "{bundle} {model} {host} {port} {python} {launchers} {device} are filled in (default: the preset's).",
+        ),
+        Key("preset", Choice(tuple(PRESETS)), "A known server: command, {device} words, readiness, patience."),
+        Key("arguments", Items(WORD), "Words behind the command of the preset."),
+        Key(
+            "readiness",
+            Items(Text("a path on the server", "/health", r"/[A-Za-z0-9/._-]*"), least=1),
+            "Paths that answer 200 when it is ready; the first that it knows counts (default /health, /v1/models).",
         ),
         Key(
             "device_arguments",
@@ -201,6 +208,7 @@ SMOKE = Record(
         Key("contain", Flag(), "Serve in a container of the lane's base image instead of a plain process."),
         Key("model", MODEL, "What to serve (default: a GGUF generated offline)."),
     ),
+    least=1,
 )
 
 TARGET_DEFINITION = Record(

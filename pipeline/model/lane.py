@@ -111,6 +111,10 @@ class SmokeBudgets:
         return not self.ready is self.first_token is self.warm_token is None
 
 
+READINESS = ("/health", "/v1/models")
+"""What is asked whether a server is ready: the first of these paths that it knows."""
+
+
 @dataclass(frozen=True, slots=True)
 class SmokeSettings:
     """How a bundle's server is started and how long it may take.
@@ -129,6 +133,7 @@ class SmokeSettings:
     token_timeout: float = 60.0
     stop_timeout: float = 10.0
     contain: bool = False
+    readiness: tuple[str, ...] = READINESS
     model: ServedModel = field(default_factory=ServedModel)
     models: tuple[str, ...] = ("tiny",)
     log_probabilities: bool = True

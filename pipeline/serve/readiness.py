@@ -10,11 +10,12 @@ import time
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from pipeline.model.lane import READINESS
 from pipeline.serve.diagnose import port_taken
 from pipeline.serve.outcome import CheckFailed, Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pipeline.engine.interface import Server
     from pipeline.serve.http import Answer, Questions
@@ -23,13 +24,16 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.05
 _NAMES = ("id", "name", "model", "model_path", "model_alias", "path")
 
 
-def wait_until_ready(server: Server, questions: Questions, model_name: str, timeout: float) -> float:
+def wait_until_ready(
+    server: Server, questions: Questions, model_name: str, timeout: float, *, paths: Sequence[str] = READINESS
+) -> float:
     """Return when the server is healthy and names ``model_name``; the moment (monotonic) of its first healthy answer.
 
+    Healthy means that the first of ``paths`` that the server knows answers 200.
     ``CheckFailed`` when it dies, hangs, or serves something else.
     """
     deadline = time.monotonic() + timeout
-    healthy_at = _wait_until_healthy(server, questions, deadline, timeout)
+    healthy_at = _wait_until_healthy(server, questions, deadline, timeout, paths)
     while not serves_model(questions, model_name):
         if time.monotonic() > deadline:
             raise CheckFailed(Fault.HANGS_BEFORE_READY, f"healthy, but says no more after {timeout:g} s")
@@ -51,27 +55,32 @@ def ended(status: int) -> str:
         return f"was killed by signal {-status}"
 
 
-def _wait_until_healthy(server: Server, questions: Questions, deadline: float, timeout: float) -> float:
+def _wait_until_healthy(
+    server: Server, questions: Questions, deadline: float, timeout: float, paths: Sequence[str]
+) -> float:
     pause, last = _FIRST_PAUSE, "nobody listened at the port it was given"
     while True:
         _confirm_alive(server)
-        answer = questions.get("/health")
+        path, answer = _asked(questions, paths)
         now = time.monotonic()
-        if answer is not None and _is_healthy(answer, questions):
+        if answer is not None and answer.status == 200:
             return now
         if answer is not None:
-            last = f"/health answered {answer.status}"
+            last = f"{path} answered {answer.status}"
         if now > deadline:
             raise CheckFailed(Fault.HANGS_BEFORE_READY, f"not ready after {timeout:g} s: {last}")
         time.sleep(pause)
         pause = min(pause * 1.5, _LONGEST_PAUSE)
 
 
-def _is_healthy(answer: Answer, questions: Questions) -> bool:
-    if answer.status == 404:  # a server of another kind; that it lists models is as good
-        models = questions.get("/v1/models")
-        return models is not None and models.status == 200
-    return answer.status == 200
+def _asked(questions: Questions, paths: Sequence[str]) -> tuple[str, Answer | None]:
+    """The answer of the first path that is not unknown (404) to the server: servers of other kinds have others."""
+    path, answer = "", None
+    for path in paths:
+        answer = questions.get(path)
+        if answer is None or answer.status != 404:
+            break
+    return path, answer
 
 
 def _confirm_alive(server: Server) -> None:

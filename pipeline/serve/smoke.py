@@ -76,7 +76,9 @@ class Smoke:
 
     def _wait(self, server: Server) -> None:
         with Questions(server.base_url) as questions:
-            self.ready_at = wait_until_ready(server, questions, self.launch.model.stem, self.settings.ready_timeout)
+            self.ready_at = wait_until_ready(
+                server, questions, self.launch.model.stem, self.settings.ready_timeout, paths=self.settings.readiness
+            )
 
     def _ask(self, server: Server) -> Completion:
         return ask_one_token(server, self.settings.token_timeout)
