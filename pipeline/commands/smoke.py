@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +25,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     options.add_matrix(parser, default=None)
     options.add_lanes(parser)
+    parser.add_argument(
+        "--models",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="generated models to serve: family (all of them) or one by name (repeatable; default tiny)",
+    )
     parser.add_argument("--device", default="cpu", help="cpu (the default), cuda, cuda:N, or a GPU's UUID")
     options.add_state(parser)
     options.add_sign(parser)
@@ -48,21 +56,21 @@ def _smoke_alone(arguments: argparse.Namespace, gpu: InstalledGpu | None) -> Smo
     from pipeline.engine.process import ProcessEngine
     from pipeline.inventory.digest import digest_of
     from pipeline.machine import this_machine
-    from pipeline.serve.bundle import smoke_bundle
-    from pipeline.stages.smoke import error_finder
+    from pipeline.serve.bundle import Place, smoke_bundle
+    from pipeline.stages.smoke import error_finder, leased
 
-    with tempfile.TemporaryDirectory(prefix="cubingate-") as workspace:
-        return smoke_bundle(
-            arguments.path,
-            digest_of(arguments.path),
-            None,
+    environment = options.environment()
+    with tempfile.TemporaryDirectory(prefix="cubingate-") as workspace, leased(gpu, _note):
+        place = Place(
             machine=this_machine(engine="process", gpu=gpu),
-            engine=ProcessEngine(options.environment()),
+            engine=ProcessEngine(environment),
+            environment=environment,
             workspace=Path(workspace),
             cache=arguments.state / "cache",
             log=arguments.state / "smoke" / "server.log",
             named_in=error_finder(),
         )
+        return smoke_bundle(arguments.path, lambda: digest_of(arguments.path), None, place, tuple(arguments.models))
 
 
 def _smoke_lane(arguments: argparse.Namespace, gpu: InstalledGpu | None) -> SmokeReport:
@@ -72,6 +80,10 @@ def _smoke_lane(arguments: argparse.Namespace, gpu: InstalledGpu | None) -> Smok
     from pipeline.stages.check import record
     from pipeline.stages.smoke import observed, smoke_on
 
+    if arguments.models:
+        raise UsageError(
+            "evidence of a lane is about the models that it names", remedy="set smoke.models in the matrix file"
+        )
     lane = _lane(arguments)
     path: Path = arguments.path
     artifact = Artifact(lane.id, path, digest_of(path), path.stat().st_size, recipe_digest="")
@@ -91,6 +103,10 @@ def _lane(arguments: argparse.Namespace) -> Lane:
     arguments.matrix = arguments.matrix or Path("matrix.yaml")
     (lane,) = planned(arguments).lanes
     return lane
+
+
+def _note(line: str) -> None:
+    sys.stderr.write(f"cubingate: {line}\n")
 
 
 def _written(arguments: argparse.Namespace, report: SmokeReport) -> str:

@@ -59,6 +59,14 @@ class ContainerServer:
             return None
         return 128 - code if code > 128 else code
 
+    def processes(self) -> tuple[int, ...]:
+        """The ids of the container's processes on the engine's machine; none where it has ended."""
+        with engine_errors("listing the server's processes"):
+            if self.exit_status() is not None:
+                return ()
+            rows = self._container.top(ps_args="-o pid")["Processes"] or ()
+        return tuple(int(row[0]) for row in rows)
+
     def log_tail(self, lines: int = 40) -> str:
         """The end of what the server printed."""
         with engine_errors("reading the server's log"):
@@ -164,7 +172,7 @@ def _unprivileged() -> int:
 def _gpus(uuids: tuple[str, ...]) -> list[DeviceRequest] | None:
     if not uuids:
         return None
-    return [DeviceRequest(device_ids=list(uuids), capabilities=[["gpu"]])]
+    return [DeviceRequest(driver="nvidia", device_ids=list(uuids), capabilities=[["gpu", "compute", "utility"]])]
 
 
 def _network(client: DockerClient) -> str:

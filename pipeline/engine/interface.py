@@ -40,6 +40,10 @@ class Server(Protocol):
         """The exit status (negative: a signal, as in ``subprocess``), ``None`` while it runs."""
         ...
 
+    def processes(self) -> tuple[int, ...]:
+        """The ids of its processes as this machine counts them, which is how a driver names who uses a GPU."""
+        ...
+
     def log_tail(self, lines: int = 40) -> str:
         """The end of what the server printed."""
         ...

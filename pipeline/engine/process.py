@@ -31,7 +31,7 @@ INHERITED = ("PATH", "LANG", "LC_ALL", "TZ", "CUDA_DEVICE_ORDER", "CUDA_VISIBLE_
 _LINGER = 1.0  # seconds that children of a server that has ended may take to end too
 _KILLED = 5.0  # seconds that the kernel may take to end a killed tree
 _POLL = 0.005
-_TAIL_BYTES = 1 << 16
+_TAIL_BYTES = 1 << 20
 
 
 def free_port() -> int:
@@ -106,6 +106,10 @@ class ProcessServer:
         if status is None and self._supervisor.poll() is not None:
             raise InfrastructureError("the supervisor of the server was killed from outside")
         return status
+
+    def processes(self) -> tuple[int, ...]:
+        """The ids of everything below the supervisor."""
+        return tuple(process.pid for process in self._tree())
 
     def log_tail(self, lines: int = 40) -> str:
         """The last ``lines`` lines of the log, undecodable bytes replaced."""

@@ -1,8 +1,7 @@
-"""Ask for one token with the OpenAI client, and read the answer as strictly as a user's program would."""
+"""Ask a server with the OpenAI client, one question or several at once, for a bounded time."""
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from dataclasses import dataclass
@@ -10,41 +9,63 @@ from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import InfrastructureError
+from pipeline.serve.answer import Completion, Question, read_completion
 from pipeline.serve.http import shortened
 from pipeline.serve.outcome import CheckFailed, Fault
 from pipeline.serve.readiness import ended
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from openai import OpenAI
 
     from pipeline.engine.interface import Server
 
-PROMPT = "Answer with one word."
-_FINISHED = ("length", "stop")
 _LOOK_AGAIN = 0.05  # seconds between two looks whether the server still lives
 _LAST_WORDS = 1.0  # seconds that a server which dropped the connection may take to be seen dead
 
 
 @dataclass(frozen=True, slots=True)
-class Completion:
-    """One token, as the server answered it."""
+class Answered:
+    """A completion, and the seconds from the question to its end."""
 
-    content: str
-    finish_reason: str
+    completion: Completion
+    seconds: float
 
 
-def ask_one_token(server: Server, timeout: float) -> Completion:
-    """Ask ``/v1/chat/completions`` for one token.
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    thread: threading.Thread
+    answers: SimpleQueue[Answered | CheckFailed]
+
+
+def ask(server: Server, question: Question, timeout: float) -> Answered:
+    """Ask one question; errors as ``ask_all``."""
+    return ask_all(server, [question], timeout)[0]
+
+
+def ask_all(server: Server, questions: Sequence[Question], timeout: float) -> list[Answered]:
+    """Ask ``/v1/chat/completions`` all questions at once.
 
     ``CheckFailed`` when the server dies, drops the connection, answers an error or something of another shape, or
     takes longer than ``timeout`` seconds in all, however busily it sends; ``InfrastructureError`` when the client
     breaks.
     """
-    answers: SimpleQueue[Completion | CheckFailed] = SimpleQueue()
-    asking = threading.Thread(target=_ask, args=(server.base_url, timeout, answers), daemon=True)
-    asking.start()
-    answer = _first_of(answers, asking, server, time.monotonic() + timeout, timeout)
-    if isinstance(answer, Completion):
+    deadline = time.monotonic() + timeout
+    asking = [_begin(server.base_url, question, timeout) for question in questions]
+    return [_answer(one, server, deadline, timeout) for one in asking]
+
+
+def _begin(base_url: str, question: Question, timeout: float) -> _Asking:
+    answers: SimpleQueue[Answered | CheckFailed] = SimpleQueue()
+    thread = threading.Thread(target=_ask, args=(base_url, question, timeout, answers), daemon=True)
+    thread.start()
+    return _Asking(thread, answers)
+
+
+def _answer(asking: _Asking, server: Server, deadline: float, timeout: float) -> Answered:
+    answer = _first_of(asking, server, deadline, timeout)
+    if isinstance(answer, Answered):
         return answer
     # A dropped connection is the first that is seen of a server that dies.
     dropped = answer.fault is Fault.DROPS_CONNECTION
@@ -52,17 +73,11 @@ def ask_one_token(server: Server, timeout: float) -> Completion:
     raise answer
 
 
-def _first_of(
-    answers: SimpleQueue[Completion | CheckFailed],
-    asking: threading.Thread,
-    server: Server,
-    deadline: float,
-    timeout: float,
-) -> Completion | CheckFailed:
+def _first_of(asking: _Asking, server: Server, deadline: float, timeout: float) -> Answered | CheckFailed:
     while True:
-        asked = not asking.is_alive()
+        asked = not asking.thread.is_alive()
         try:
-            return answers.get(timeout=max(0.0, min(_LOOK_AGAIN, deadline - time.monotonic())))
+            return asking.answers.get(timeout=max(0.0, min(_LOOK_AGAIN, deadline - time.monotonic())))
         except Empty:
             if asked:
                 raise InfrastructureError(
@@ -71,7 +86,7 @@ def _first_of(
             # A child that inherited the socket would keep the connection of a dead server open.
             _confirm_alive(server, until=0.0)
         if time.monotonic() >= deadline:
-            return CheckFailed(Fault.ANSWERS_SLOWLY, f"no token after {timeout:g} s")
+            return CheckFailed(Fault.ANSWERS_SLOWLY, f"no answer after {timeout:g} s")
 
 
 def _confirm_alive(server: Server, until: float) -> None:
@@ -79,31 +94,43 @@ def _confirm_alive(server: Server, until: float) -> None:
         if time.monotonic() >= until:
             return
         time.sleep(_LOOK_AGAIN / 5)
-    raise CheckFailed(Fault.DIES_AT_FIRST_TOKEN, f"the server {ended(status)} when it was asked for its first token")
+    raise CheckFailed(Fault.DIES_AT_FIRST_TOKEN, f"the server {ended(status)} when it was asked")
 
 
-def _ask(base_url: str, timeout: float, answers: SimpleQueue[Completion | CheckFailed]) -> None:
+def _ask(base_url: str, question: Question, timeout: float, answers: SimpleQueue[Answered | CheckFailed]) -> None:
     import openai
 
     try:
         with _client(base_url, timeout) as client:
-            raw = client.chat.completions.with_raw_response.create(
-                model="served",
-                messages=[{"role": "user", "content": PROMPT}],
-                max_tokens=1,
-                temperature=0.0,
-                seed=1,
-            )
-            answers.put(read_completion(raw.http_response.content))
+            began = time.monotonic()
+            raw = client.chat.completions.with_raw_response.create(**_words(question))
+            body = raw.http_response.content
+            seconds = time.monotonic() - began
+            answers.put(Answered(read_completion(body, question), seconds))
     except CheckFailed as failure:
         answers.put(failure)
     except openai.APITimeoutError:
-        answers.put(CheckFailed(Fault.ANSWERS_SLOWLY, f"no token after {timeout:g} s"))
+        answers.put(CheckFailed(Fault.ANSWERS_SLOWLY, f"no answer after {timeout:g} s"))
     except openai.APIStatusError as error:
-        body = shortened(error.response.content)
-        answers.put(CheckFailed(Fault.ANSWERS_ERROR, f"answered {error.status_code}: {body}"))
+        refusal = shortened(error.response.content)
+        answers.put(CheckFailed(Fault.ANSWERS_ERROR, f"answered {error.status_code}: {refusal}"))
     except openai.OpenAIError as error:
         answers.put(CheckFailed(Fault.DROPS_CONNECTION, f"closed the connection: {error.__cause__ or error}"))
+
+
+def _words(question: Question) -> dict[str, Any]:
+    words: dict[str, Any] = {
+        "model": "served",
+        "messages": [{"role": "user", "content": question.prompt}],
+        "max_tokens": question.tokens,
+        "temperature": 0.0,
+        "seed": 1,
+    }
+    if question.alternatives:
+        words |= {"logprobs": True, "top_logprobs": question.alternatives}
+    if question.stream:
+        words |= {"stream": True, "stream_options": {"include_usage": True}}
+    return words
 
 
 def _client(base_url: str, timeout: float) -> OpenAI:
@@ -120,35 +147,3 @@ def _client(base_url: str, timeout: float) -> OpenAI:
         max_retries=0,
         http_client=http(trust_env=False, follow_redirects=False, transport=BoundedTransport()),
     )
-
-
-def read_completion(body: str | bytes) -> Completion:
-    """Read a chat completion of exactly one token; ``CheckFailed`` naming what is wrong with any other answer."""
-    try:
-        told = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise _rubbish(body, "is not JSON") from error
-    choice = _at(told, body, "choices", 0)
-    finish_reason = _at(choice, body, "finish_reason")
-    content = _at(choice, body, "message", "content")
-    tokens = _at(told, body, "usage", "completion_tokens")
-    if tokens != 1 or isinstance(tokens, bool):
-        raise CheckFailed(Fault.ANSWERS_RUBBISH, f"usage.completion_tokens is {tokens!r}, one token was asked for")
-    if finish_reason not in _FINISHED:
-        raise CheckFailed(Fault.ANSWERS_RUBBISH, f"finish_reason is {finish_reason!r}, neither length nor stop")
-    if not isinstance(content, str):
-        raise _rubbish(body, "has no text in choices[0].message.content")
-    return Completion(content, finish_reason)
-
-
-def _at(told: Any, body: str | bytes, *way: str | int) -> Any:
-    for step in way:
-        try:
-            told = told[step]
-        except (KeyError, IndexError, TypeError) as error:
-            raise _rubbish(body, f"is no chat completion: it lacks {'.'.join(map(str, way))}") from error
-    return told
-
-
-def _rubbish(body: str | bytes, why: str) -> CheckFailed:
-    return CheckFailed(Fault.ANSWERS_RUBBISH, f"answered {shortened(body)}, which {why}")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 LAUNCHERS = Path(__file__).parent / "launchers"
 _SERVER = "llama-server"
 _CONTEXT = "512"
+# A current llama-server says where its layers are only when it is asked to say more.
+_TALKATIVE = {"LLAMA_ARG_LOG_VERBOSITY": "4", "LLAMA_LOG_VERBOSITY": "4"}
 _DEVICE_ARGUMENTS = {
     "cpu": ("-ngl", "0"),
     # An unknown device ends llama-server at once: the cheapest guard against a CUDA backend that was not loaded.
@@ -45,8 +47,11 @@ def compose_launch(
     log: Path,
     image: str | None = None,
     lane: str = "",
+    extra: tuple[str, ...] = (),
 ) -> Launch:
     """What the engine is to start; on the CPU every GPU is hidden, on a GPU all but that one.
+
+    ``extra`` are a case's own words, which come last and so win over the command's.
 
     ``UsageError`` when a launcher of this package is asked for inside a container, which has neither it nor its Python.
     """
@@ -56,11 +61,11 @@ def compose_launch(
     visible = machine.uuid or ""
     program, *words = command
     return Launch(
-        command=tuple(word.replace("{launchers}", str(LAUNCHERS)) for word in (_inside(program), *words)),
+        command=tuple(word.replace("{launchers}", str(LAUNCHERS)) for word in (_inside(program), *words, *extra)),
         bundle=bundle,
         model=model,
         log=log,
-        environment=settings.environment | {"CUDA_VISIBLE_DEVICES": visible},
+        environment=_TALKATIVE | settings.environment | {"CUDA_VISIBLE_DEVICES": visible},
         image=image,
         gpus=(visible,) if visible else (),
         lane=lane,

@@ -11,16 +11,26 @@ from pipeline.model.finding import Outcome, Status, Verdict
 
 if TYPE_CHECKING:
     from pipeline.model.evidence import Machine
+    from pipeline.serve.signals import MemorySeen, Statement
 
 
 class CheckId(StrEnum):
-    """The checks of a smoke, in their order. Each needs the ones before it, ``teardown`` only ``start``."""
+    """The checks of each case of a smoke, in their order.
+
+    Each needs the ones before it; ``teardown`` only ``start``. Those of the GPU are not applicable on the CPU.
+    """
 
     START = "start"
     READY = "ready"
     FIRST_TOKEN = "first-token"
     EXPECTED_TOKEN = "expected-token"
+    WARM_TOKEN = "warm-token"
+    LOG_PROBABILITIES = "log-probabilities"
+    GPU_STATED = "gpu-stated"
+    GPU_MEMORY = "gpu-memory"
     TEARDOWN = "teardown"
+    GPU_MEMORY_RETURNED = "gpu-memory-returned"
+    BUDGETS = "budgets"
 
 
 class Fault(StrEnum):
@@ -36,6 +46,18 @@ class Fault(StrEnum):
     ANSWERS_RUBBISH = "answers-rubbish"
     ANSWERS_SLOWLY = "answers-slowly"
     WRONG_TOKEN = "wrong-token"
+    NO_LOG_PROBABILITIES = "no-log-probabilities"
+    NOT_A_NUMBER = "not-a-number"
+    FLAT = "flat-distribution"
+    WRONG_DISTRIBUTION = "wrong-distribution"
+    OTHER_PROMPT = "reads-another-prompt"
+    GPU_NOT_STATED = "gpu-not-stated"
+    GPU_NOT_USED = "gpu-not-used"
+    GPU_MEMORY_UNTOUCHED = "gpu-memory-untouched"
+    LEAVES_GPU_MEMORY = "leaves-gpu-memory"
+    READY_OVER_BUDGET = "ready-over-budget"
+    FIRST_TOKEN_OVER_BUDGET = "first-token-over-budget"
+    WARM_TOKEN_OVER_BUDGET = "warm-token-over-budget"
     IGNORES_SIGTERM = "ignores-sigterm"
     LEAVES_PROCESSES = "leaves-processes"
     PORT_TAKEN = "port-taken"
@@ -93,30 +115,84 @@ class SmokeCheck:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SmokeReport:
-    """A whole smoke of one bundle on one machine.
+class Measured:
+    """What was measured in one case; ``None`` is what was not reached or does not apply.
 
-    ``seconds_after_ready`` runs from the first healthy answer to the verdict, the server's own time included;
-    ``None`` when the server never became ready.
+    Seconds to the first healthy answer, to the first token, and to that of a second question; the largest distance
+    (nats) of a log-probability from the reference and how far is allowed; what the server says of its GPU, and what its
+    card's memory says.
+    """
+
+    ready: float | None = None
+    first_token: float | None = None
+    warm_token: float | None = None
+    distance: float | None = None
+    tolerance: float | None = None
+    stated: Statement | None = None
+    memory: MemorySeen | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """As the smoke document has it."""
+        stated = self.stated
+        return {
+            "seconds": {name: _rounded(getattr(self, name)) for name in ("ready", "first_token", "warm_token")},
+            "log_probabilities": {"distance": _rounded(self.distance), "tolerance": self.tolerance},
+            "gpu_stated": stated and {"layers": stated.layers, "of": stated.of, "model_mebibytes": stated.mebibytes},
+            "gpu_memory": self.memory and self.memory.to_json(),
+        }
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CaseReport:
+    """One start of the server with one model."""
+
+    case: str
+    model_sha256: str
+    checks: tuple[SmokeCheck, ...]
+    measured: Measured
+
+    @property
+    def complete(self) -> bool:
+        """Whether every check was made and passed, or does not apply."""
+        every = [check.id for check in self.checks] == list(CheckId)
+        return every and {check.status for check in self.checks} <= {Status.PASS, Status.NOT_APPLICABLE}
+
+    def to_json(self) -> dict[str, Any]:
+        """The case without its checks, which stand in a list of their own."""
+        return {"name": self.case, "sha256": self.model_sha256} | self.measured.to_json()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmokeReport:
+    """A whole smoke of one bundle on one machine: one case, or several one after the other.
+
+    ``seconds_after_ready`` runs from the last case's first healthy answer to the verdict, the server's own time
+    included; ``None`` when the server never became ready.
     """
 
     path: str
     sha256: str
     size: int
     format: str
-    model_sha256: str
     machine: Machine
-    checks: tuple[SmokeCheck, ...]
+    cases: tuple[CaseReport, ...]
     seconds_after_ready: float | None
 
     @property
+    def checks(self) -> tuple[SmokeCheck, ...]:
+        """The checks of every case, in the order in which they were made."""
+        return tuple(check for case in self.cases for check in case.checks)
+
+    @property
     def verdict(self) -> Verdict:
-        """``FAIL`` when a check failed, else ``UNKNOWN`` unless every check of the list was made and passed."""
-        statuses = [check.status for check in self.checks]
-        if Status.FAIL in statuses:
+        """``FAIL`` when a check failed, else ``UNKNOWN`` unless every check of every case was made and passed."""
+        if any(check.status is Status.FAIL for check in self.checks):
             return Verdict.FAIL
-        complete = [check.id for check in self.checks] == list(CheckId)
-        return Verdict.PASS if complete and set(statuses) == {Status.PASS} else Verdict.UNKNOWN
+        return Verdict.PASS if self.cases and all(case.complete for case in self.cases) else Verdict.UNKNOWN
 
     @property
     def status(self) -> ExitStatus:
@@ -140,7 +216,7 @@ class SmokeReport:
         """The smoke as one outcome under the name of the lane's check, such as ``smoke@cpu``."""
         status = {Verdict.PASS: Status.PASS, Verdict.FAIL: Status.FAIL, Verdict.UNKNOWN: Status.ERROR}[self.verdict]
         reason = f"{self.decisive.id}: {self.decisive.reason}" if self.decisive else None
-        examined = sum(check.status is not Status.SKIPPED for check in self.checks)
+        examined = sum(check.status not in {Status.SKIPPED, Status.NOT_APPLICABLE} for check in self.checks)
         return Outcome(rule=rule, status=status, examined=examined, reason=reason)
 
     def to_json(self) -> dict[str, Any]:
@@ -148,8 +224,8 @@ class SmokeReport:
         return {
             "artifact": {"path": self.path, "sha256": self.sha256, "size": self.size, "format": self.format},
             "machine": self.machine.shared.to_json(),
-            "model": {"sha256": self.model_sha256},
-            "checks": [check.to_json() for check in self.checks],
+            "models": [case.to_json() for case in self.cases],
+            "checks": [{"model": case.case} | check.to_json() for case in self.cases for check in case.checks],
             "seconds_after_ready": self.seconds_after_ready,
             "verdict": self.verdict.value,
         }

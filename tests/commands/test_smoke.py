@@ -12,6 +12,7 @@ import yaml
 
 from pipeline.cli import run
 from pipeline.evidence import read
+from pipeline.serve.outcome import CheckId
 from tests.fixture_server.builder import NAME, cpu_server
 
 SERVE = [f"bin/{NAME}", "--host", "{host}", "--port", "{port}", "-m", "{model}"]
@@ -55,7 +56,7 @@ def matrix(tmp_path: Path, bundle: Path) -> Path:
 def test_a_bundle_alone_gets_a_verdict_in_words(bundle: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["smoke", str(bundle)]) == 0
     printed, _ = capsys.readouterr()
-    assert "expected-token  pass" in printed
+    assert "expected-token       pass" in printed
     assert "on the CPU, process" in printed
     assert printed.rstrip().endswith("PASS")
 
@@ -72,8 +73,11 @@ def test_json_is_one_document_of_the_contract(bundle: Path, tmp_path: Path, caps
         "format": "tar.gz",
     }
     assert told["machine"]["device"] == "cpu"
-    assert [check["id"] for check in told["checks"]] == ["start", "ready", "first-token", "expected-token", "teardown"]
-    assert all(check["reason"] is None and check["seconds"] >= 0 for check in told["checks"])
+    assert [check["id"] for check in told["checks"]] == list(CheckId)
+    assert {check["status"] for check in told["checks"]} == {"pass", "not-applicable"}
+    assert all((check["reason"] is None) == (check["status"] == "pass") for check in told["checks"])
+    assert [model["name"] for model in told["models"]] == ["tiny"]
+    assert 0 < told["models"][0]["seconds"]["first_token"] < 60
 
 
 def test_a_lane_says_how_to_serve_and_gets_its_evidence(

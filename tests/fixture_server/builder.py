@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import struct
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests import toolchain
+from tests.fixture_server.told import right_answer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,13 +128,15 @@ def _cubins(content: bytearray) -> list[int]:
 
 
 def _built(command: Sequence[str]) -> Path:
-    key = hashlib.sha256(SOURCE.read_bytes() + "\0".join(command).encode()).hexdigest()
+    told = json.dumps(right_answer(toolchain.cache()))
+    key = hashlib.sha256(SOURCE.read_bytes() + "\0".join((*command, told)).encode()).hexdigest()
     place = toolchain.cache() / "fixture-server" / key[:16]
     if not place.exists():
         with tempfile.TemporaryDirectory(dir=toolchain.cache()) as scratch:
             made = Path(scratch) / "made"
             made.mkdir()
-            toolchain.run([*command, SOURCE, "-o", made / NAME])
+            (Path(scratch) / "logprobs.inc").write_text(f'R"told({told})told"\n')
+            toolchain.run([*command, "-I", scratch, SOURCE, "-o", made / NAME])
             _settle(made, place)
     return place / NAME
 

@@ -307,8 +307,23 @@ static void drip(int peer) {
     }
 }
 
-static void complete(int peer) {
+// It cannot compute log-probabilities: it answers with those it was built with, or the file named by FIXTURE_LOGPROBS.
+static std::string told_log_probabilities() {
+    const char *named = getenv("FIXTURE_LOGPROBS");
+    if (!named) return
+#include "logprobs.inc"
+            ;
+    std::ifstream in(named, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+}
+
+static void complete(int peer, const std::string &request) {
     die_if_told("token");
+    if (request.find("\"logprobs\":") != std::string::npos) {
+        answer(peer, 200, told_log_probabilities());
+        if (fails("exit-after-token")) exit(3);
+        return;
+    }
     if (fails("slow"))
         for (;;) sleep_for(60);
     if (fails("drip")) drip(peer);
@@ -320,7 +335,6 @@ static void complete(int peer) {
     std::string content = fails("wrong-token") ? computed("no") : fails("zero-tokens") ? "" : computed(token);
     int tokens = fails("zero-tokens") ? 0 : fails("two-tokens") ? 2 : 1;
     answer(peer, 200, completion(content, fails("bad-finish") ? "error" : "length", tokens, !fails("no-usage")));
-    if (fails("exit-after-token")) exit(3);
 }
 
 static void respond(int peer, const std::string &request) {
@@ -338,7 +352,7 @@ static void respond(int peer, const std::string &request) {
     }
     if (request.rfind("GET /props ", 0) == 0)
         return answer(peer, 200, router ? "{\"role\":\"router\"}" : "{\"model_path\":" + quoted(alias) + "}");
-    if (request.rfind("POST /v1/chat/completions ", 0) == 0 && !router) return complete(peer);
+    if (request.rfind("POST /v1/chat/completions ", 0) == 0 && !router) return complete(peer, request);
     answer(peer, 404, error_body(404, "File Not Found", "not_found_error"));
 }
 

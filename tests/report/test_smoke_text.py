@@ -6,7 +6,7 @@ from pipeline.machine import InstalledGpu, this_machine
 from pipeline.model.finding import Status
 from pipeline.report.smoke_text import smoke_text
 from pipeline.serve.outcome import CheckId, Diagnosis, Fault, SmokeCheck
-from tests.serve.test_outcome import PASSED, REPORT
+from tests.serve.test_outcome import PASSED, REPORT, reporting
 
 
 def test_a_pass_is_a_table_and_a_word() -> None:
@@ -21,7 +21,7 @@ def test_a_failure_shows_its_name_the_explained_error_and_the_log() -> None:
     diagnosis = Diagnosis("CUDA error: device kernel image is invalid", "CUDA_ERROR_INVALID_IMAGE", "It is damaged.")
     failed = SmokeCheck(CheckId.READY, Status.FAIL, 0.1, "was killed by SIGABRT", Fault.DIES_AT_LOAD, diagnosis)
     gpu = InstalledGpu(0, "NVIDIA H200", "GPU-1", 90, "580.65.06")
-    report = replace(REPORT, checks=(PASSED[0], failed), machine=this_machine(engine="docker", gpu=gpu))
+    report = replace(reporting(PASSED[0], failed), machine=this_machine(engine="docker", gpu=gpu))
     text = smoke_text(report, color=False)
     assert "NVIDIA H200, driver 580.65.06, docker" in text
     assert "dies-at-load: was killed by SIGABRT" in text

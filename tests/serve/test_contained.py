@@ -16,6 +16,7 @@ from pipeline.serve.launch import default_settings
 from pipeline.serve.outcome import CheckId, Fault
 from tests.build.lanes import BOOKWORM
 from tests.fixture_server import builder
+from tests.serve.conftest import placed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,18 +47,14 @@ def contained(engine: DockerEngine, tmp_path: Path, models: Path) -> Contained:
     settings = replace(default_settings(bundle), token_timeout=3.0, stop_timeout=2.0)
 
     def smoke(words: str) -> SmokeReport:
-        return smoke_bundle(
-            bundle,
-            "0" * 64,
-            replace(settings, environment={"FIXTURE_FAIL": words}),
+        place = replace(
+            placed(tmp_path, models, engine=engine),
             machine=this_machine(engine="docker"),
-            engine=engine,
-            workspace=tmp_path,
-            cache=models,
             log=tmp_path / "server.log",
             image=engine.ensure(BOOKWORM, lambda _: None).reference,
             lane="test",
         )
+        return smoke_bundle(bundle, lambda: "0" * 64, replace(settings, environment={"FIXTURE_FAIL": words}), place)
 
     return smoke
 

@@ -42,7 +42,12 @@ def test_device_words_without_a_place_are_a_usage_error() -> None:
 
 def test_on_the_cpu_every_gpu_is_hidden_and_on_a_gpu_all_others() -> None:
     hidden = composed(SETTINGS, "process")
-    assert hidden.environment == {"LLAMA_ARG_CTX_SIZE": "256", "CUDA_VISIBLE_DEVICES": ""}
+    assert hidden.environment == {
+        "LLAMA_ARG_CTX_SIZE": "256",
+        "CUDA_VISIBLE_DEVICES": "",
+        "LLAMA_ARG_LOG_VERBOSITY": "4",
+        "LLAMA_LOG_VERBOSITY": "4",
+    }
     assert hidden.gpus == ()
     seen = composed(SETTINGS, "docker", GPU)
     assert seen.environment["CUDA_VISIBLE_DEVICES"] == "GPU-1"

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.serve.completion import ask_one_token
+from pipeline.serve.answer import Question
+from pipeline.serve.completion import ask
 from pipeline.serve.http import Questions
 from pipeline.serve.outcome import CheckFailed, Fault
 from pipeline.serve.readiness import serves_model
@@ -32,6 +33,9 @@ class Alive:
 
     def exit_status(self) -> int | None:
         return None
+
+    def processes(self) -> tuple[int, ...]:
+        return ()
 
     def log_tail(self, lines: int = 40) -> str:
         return "\n" * lines
@@ -73,7 +77,7 @@ def http(body: bytes = BODY, *headers: str, status: int = 200) -> bytes:
 
 def fault_of(answer: Callable[[socket.socket], object]) -> Fault:
     with served(answer) as url, pytest.raises(CheckFailed) as failure:
-        ask_one_token(Alive(url), 5.0)
+        ask(Alive(url), Question("?"), 5.0)
     return failure.value.fault
 
 
@@ -81,7 +85,7 @@ def fault_of(answer: Callable[[socket.socket], object]) -> Fault:
 def test_a_charset_that_is_none_changes_nothing(charset: str) -> None:
     kind = f"Content-Type: application/json; charset={charset}"
     with served(lambda peer: peer.sendall(http(BODY, kind))) as url:
-        assert ask_one_token(Alive(url), 5.0).content == "ok"
+        assert ask(Alive(url), Question("?"), 5.0).completion.content == "ok"
     assert fault_of(lambda peer: peer.sendall(http(BODY, kind, status=500))) is Fault.ANSWERS_ERROR
 
 
