@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from tests.bench import auditing, gate, rehearsing, street
+from tests.bench import auditing, environment, gate, rehearsing, street
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +21,7 @@ BENCHMARKS: dict[str, Callable[[], Figure]] = {
     "library": auditing.library,
     "wheel": auditing.wheel,
     "tarball": auditing.tarball,
+    "environment": environment.environment,
     "rehearsal": rehearsing.rehearsal,
 }
 

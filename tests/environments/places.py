@@ -94,7 +94,7 @@ def environment(folder: Path, packages: Iterable[Package]) -> Path:
 
 def wheel(folder: Path, package: Package) -> Path:
     """The same as a wheel."""
-    root = folder / f".{package.name}"
+    root = folder / f".{package.info}"
     install(package, root)
     out = folder / f"{package.name.replace('-', '_')}-{package.version}-{package.tag}.whl"
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
