@@ -1,0 +1,1 @@
+"""How often a healthy released library is called failing, by which rule, and whether that can be defended."""
