@@ -14,7 +14,7 @@ from pipeline.rules.symbol_versions import CXXABI, GLIBC, GLIBCXX, highest_of_al
 from pipeline.rules.unit import units_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pipeline.audit.kernels import KernelGroup
     from pipeline.audit.report import Floor
@@ -38,6 +38,8 @@ class Cell(StrEnum):
     FAILS = "fails"
     UNKNOWN = "unknown"
     NOT_SERVED = "not-served"
+    BY_DESIGN = "by-design"
+    """Only of a library: the program does without it on this GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +60,26 @@ class ShownGpu:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownLibrary:
+    """One library: how it fares on each GPU generation with the newest driver that serves it."""
+
+    path: str
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Shown:
     """What is inside some artifacts, whatever is asked of it; ``kernels`` is ``None`` where they were not read.
 
-    ``host`` are the highest symbol versions that host files need, by family; none where an artifact has a C library.
+    ``libraries`` are those with device code, in the order of their paths, each with a cell for each GPU. ``host`` are
+    the highest symbol versions that host files need, by family; none where an artifact has a C library.
     """
 
     branches: tuple[Branch, ...]
     gpus: tuple[ShownGpu, ...]
     archs: tuple[tuple[str, int], ...]
     host: tuple[tuple[str, DottedVersion], ...]
+    libraries: tuple[ShownLibrary, ...]
     kernels: tuple[KernelGroup, ...] | None = None
 
 
@@ -82,7 +94,27 @@ def show(inventories: Sequence[Inventory], policy: Policy) -> Shown:
             counted[what] = counted.get(what, 0) + unit.count
     gpus = tuple(_shown(row, units, branches, policy) for row in policy.gpus) if units else ()
     listed = kernel_groups(inventories) if all(inventory.kernels for inventory in inventories) else None
-    return Shown(branches, gpus, tuple(counted.items()), _host(inventories), listed)
+    libraries = tuple(_libraries(units, branches, policy))
+    return Shown(branches, gpus, tuple(counted.items()), _host(inventories), libraries, listed)
+
+
+def _libraries(units: tuple[Unit, ...], branches: tuple[Branch, ...], policy: Policy) -> Iterator[ShownLibrary]:
+    """Every library by itself; what another one has in its place (a build for another CUDA) is excused all the same."""
+    newest = [_newest(row, units, branches, policy) for row in policy.gpus]
+    for library in sorted({unit.library for unit in units}):
+        mine = [tuple(load for load in loads if load.unit.library == library) for loads in newest]
+        yield ShownLibrary(str(library), tuple(_cell_of_library(loads) for loads in mine))
+
+
+def _cell_of_library(loads: tuple[Load, ...]) -> Cell:
+    if loads and all(load.excused for load in loads):
+        return Cell.BY_DESIGN
+    return _cell(loads) if loads else Cell.NOT_SERVED
+
+
+def _newest(row: GpuRow, units: tuple[Unit, ...], branches: tuple[Branch, ...], policy: Policy) -> tuple[Load, ...]:
+    judged = (_loads(row, units, branch, policy) for branch in reversed(branches))
+    return next((loads for loads in judged if loads is not None), ())
 
 
 def _host(inventories: Sequence[Inventory]) -> tuple[tuple[str, DottedVersion], ...]:

@@ -32,6 +32,9 @@ def show_json(shown: Shown) -> str:
                 }
                 for gpu in shown.gpus
             ],
+            "libraries": [
+                {"path": library.path, "cells": [cell.value for cell in library.cells]} for library in shown.libraries
+            ],
             "host": {family: str(version) for family, version in shown.host},
             "images": [{"what": what, "count": count} for what, count in shown.archs],
             **({"kernels": groups_content(shown.kernels)} if shown.kernels is not None else {}),

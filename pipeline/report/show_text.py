@@ -7,14 +7,23 @@ from typing import TYPE_CHECKING
 from pipeline.audit.shown import Cell
 from pipeline.report.fold import folded
 from pipeline.report.kernels_text import kernels_text
+from pipeline.rules.nvidia import is_toolkit_library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pipeline.audit.shown import Shown, ShownGpu
 
-_LETTERS = {Cell.NATIVE: "C", Cell.JIT: "J", Cell.FAILS: "-", Cell.UNKNOWN: "?", Cell.NOT_SERVED: " "}
+_LETTERS = {
+    Cell.NATIVE: "C",
+    Cell.JIT: "J",
+    Cell.FAILS: "-",
+    Cell.UNKNOWN: "?",
+    Cell.NOT_SERVED: " ",
+    Cell.BY_DESIGN: ".",
+}
 _MOST_IMAGES = 24
+_MOST_LIBRARIES = 40
 _LEGEND = (
     "C cubin, J compiled from PTX by the driver, - does not load, ? unknown, blank: driver and GPU never meet. "
     "A column holds for its driver branch and all up to the next column."
@@ -46,6 +55,30 @@ def _device(shown: Shown, width: int) -> Iterator[str]:
     yield ""
     yield from folded(_blocks(served), width)
     yield from folded(_unserved([gpu for gpu in shown.gpus if gpu not in served]), width)
+    yield from _coverage(shown)
+
+
+def _coverage(shown: Shown) -> Iterator[str]:
+    """The table library by SM, where the product's own libraries differ: what runs without one of them may not with."""
+    own = [library for library in shown.libraries if not is_toolkit_library(library.path)]
+    places = [
+        place for place in range(len(shown.gpus)) if {library.cells[place] for library in own} & {Cell.NATIVE, Cell.JIT}
+    ]
+    if all(
+        len({library.cells[place] for library in own} & {Cell.NATIVE, Cell.JIT, Cell.FAILS}) < 2 for place in places
+    ):
+        return
+    names = [library.path.rpartition("!/")[2].rpartition("/")[2] for library in own]
+    widest = max(len(name) for name in names)
+    yield ""
+    yield f"{'on the newest driver':<{widest}} " + " ".join(
+        f"{shown.gpus[place].row.gpu.number:>3}" for place in places
+    )
+    for name, library in sorted(zip(names, own, strict=True), key=lambda row: row[0])[:_MOST_LIBRARIES]:
+        yield f"{name:<{widest}} " + " ".join(f"{_LETTERS[library.cells[place]]:>3}" for place in places)
+    if len(own) > _MOST_LIBRARIES:
+        yield f"{len(own) - _MOST_LIBRARIES} more libraries (--format json has all)"
+    yield ". the program does without it there"
 
 
 def _table(shown: Shown, served: list[ShownGpu]) -> Iterator[str]:

@@ -11,10 +11,13 @@ import jsonschema
 import pytest
 
 from pipeline.audit import run_audit
+from pipeline.audit.shown import show
+from pipeline.inventory import take_inventory
 from pipeline.model.finding import Verdict
 from pipeline.policy import Policy, load_policy
 from pipeline.report.audit_json import audit_json
 from pipeline.report.audit_text import audit_text
+from pipeline.report.show_text import show_text
 from tests import toolchain
 from tests.environments.places import SITE, Package, environment
 from tests.rules.cases import entry, image
@@ -182,6 +185,18 @@ def test_its_healthy_twin_passes(tmp_path: Path, policy: Policy) -> None:
 def test_without_kernels_the_table_says_how_to_learn_them(tmp_path: Path, policy: Policy) -> None:
     text = audit_text(audited(mlc(tmp_path, ("70", "80")), policy, "60@535"))
     assert "--kernels names the kernels that die" in text
+
+
+def test_show_has_a_row_for_each_library_where_they_differ(tmp_path: Path, policy: Policy) -> None:
+    def table(folder: str, archs: tuple[str, ...]) -> list[list[str]]:
+        inventory = take_inventory(mlc(tmp_path / folder, archs))
+        lines = show_text(show((inventory,), policy)).splitlines()
+        return [line.split() for line in lines if line.startswith(("on the newest", "lib"))]
+
+    head, model, runtime = table("hole", ("70", "80"))
+    sixty = head.index("60") - len(head)
+    assert (model[sixty], runtime[sixty]) == ("C", "-")
+    assert table("whole", ("60", "80")) == []
 
 
 def test_the_document_is_what_the_schema_says(tmp_path: Path, policy: Policy) -> None:
