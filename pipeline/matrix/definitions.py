@@ -28,6 +28,7 @@ from pipeline.model.lane import (
     Publisher,
     SdistSource,
     ServedModel,
+    SmokeBudgets,
     SmokeSettings,
     Source,
     Target,
@@ -237,6 +238,7 @@ def _smoke(parts: dict[str, Node]) -> SmokeSettings:
     if "command" not in parts:
         where = next(iter(parts.values())).position
         raise Misread(Mistake(where, "neither 'command' nor 'preset' starts a server", "add preset: llama-server"))
+    budgets = mapping(parts["budgets"]) if "budgets" in parts else {}
     arguments = mapping(parts["device_arguments"]) if "device_arguments" in parts else {}
     times = {key: _number(node) for key, node in parts.items() if key.endswith("_timeout")}
     return SmokeSettings(
@@ -246,6 +248,9 @@ def _smoke(parts: dict[str, Node]) -> SmokeSettings:
         contain=_flag(parts, "contain", default=False),
         readiness=_words(parts, "readiness") or READINESS,
         model=_model(mapping(parts["model"])) if "model" in parts else ServedModel(),
+        models=_words(parts, "models") or ("tiny",),
+        log_probabilities=_flag(parts, "log_probabilities", default=True),
+        budgets=SmokeBudgets(**{key: _number(node) for key, node in budgets.items()}),
         **times,
     )
 

@@ -120,6 +120,8 @@ def _cpu_mistakes(row: Row) -> Iterator[Mistake]:
 def _smoke_mistakes(row: Row, smoke: SmokeSettings) -> Iterator[Mistake]:
     if smoke.contain and "base_image" not in row.values:
         yield row.wrong("smoke", "serving in a container needs 'base_image'", "add base_image: NAME")
+    if smoke.model.url is not None and smoke.models != SmokeSettings(smoke.command).models:
+        yield row.wrong("smoke", "'model' is served, so that none of 'models' is", "keep one of them")
     device = "cuda" if row.flavour is Flavour.CUDA else "cpu"
     if any("{device}" in word for word in smoke.command) and device not in smoke.device_arguments:
         yield row.wrong(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pipeline.matrix.containers import Items, Key, Named, Record, Variants
 from pipeline.matrix.kinds import Choice, Flag, Integer, Seconds, Text
 from pipeline.matrix.presets import PRESETS
+from pipeline.model.lane import GENERATED_MODELS
 from pipeline.model.size import SIZE_PATTERN
 
 NAME = Text("a name of letters, digits, dots, underscores and dashes", "bookworm", r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -173,6 +174,21 @@ MODEL = Record(
     ),
 )
 
+BUDGETS = Record(
+    "budgets",
+    (
+        Key("ready", Seconds(), "Seconds from start until the server is ready."),
+        Key("first_token", Seconds(), "Seconds from the first question to its token."),
+        Key("warm_token", Seconds(), "Seconds from the second question to its token."),
+        Key(
+            "gpu_mebibytes_left",
+            Integer("mebibytes, such as 32", 0, 1 << 20),
+            "Memory of the GPU that may still be taken after the end (default 32).",
+        ),
+    ),
+    least=1,
+)
+
 _WORDS = Items(WORD, least=1)
 SMOKE = Record(
     "smoke settings",
@@ -207,6 +223,17 @@ SMOKE = Record(
         Key("stop_timeout", Seconds(), "Seconds to end the server (default 10)."),
         Key("contain", Flag(), "Serve in a container of the lane's base image instead of a plain process."),
         Key("model", MODEL, "What to serve (default: a GGUF generated offline)."),
+        Key(
+            "models",
+            Items(Choice(GENERATED_MODELS), least=1, unique=True),
+            "Generated models to serve one after the other; `family` is all of them (default [tiny]).",
+        ),
+        Key(
+            "log_probabilities",
+            Flag(),
+            "`false` for a server that names none: its answers are compared by their token alone (default true).",
+        ),
+        Key("budgets", BUDGETS, "What the server may take at most."),
     ),
     least=1,
 )

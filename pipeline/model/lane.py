@@ -94,7 +94,7 @@ class ServedModel:
 
 @dataclass(frozen=True, slots=True)
 class SmokeBudgets:
-    """How long a server may take at most, in seconds, and how much of a GPU's memory may stay taken, in bytes.
+    """How long a server may take at most, in seconds, and how much of a GPU's memory may stay taken.
 
     ``ready`` runs from the start to the first healthy answer, ``first_token`` and ``warm_token`` from a question to its
     one token, the first and the second time. ``None`` is no budget of the lane's own.
@@ -103,13 +103,19 @@ class SmokeBudgets:
     ready: float | None = None
     first_token: float | None = None
     warm_token: float | None = None
-    gpu_memory_left: int | None = None
+    gpu_mebibytes_left: float | None = None
 
     @property
     def any(self) -> bool:
         """Whether there is a limit on time."""
         return not self.ready is self.first_token is self.warm_token is None
 
+
+GENERATED_MODELS = (
+    *("family", "tiny", "f32", "f32-fa", "f16", "f16-fa", "bf16", "q8_0", "q8_0-fa", "q4_0", "q4_k", "q6_k"),
+    *("iq4_nl", "iq4_xs", "iq3_xxs", "iq2_xxs", "moe-f16", "moe-q8_0", "moe-q4_k", "long-prompt", "slots", "stream"),
+)
+"""What ``SmokeSettings.models`` may name; ``family`` is all of the others."""
 
 READINESS = ("/health", "/v1/models")
 """What is asked whether a server is ready: the first of these paths that it knows."""

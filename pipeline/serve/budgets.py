@@ -26,7 +26,7 @@ def keep(budgets: SmokeBudgets, measured: Measured) -> None:
 
 def keep_memory(budgets: SmokeBudgets, seen: MemorySeen) -> None:
     """``CheckFailed`` when the card's memory was not given back."""
-    allowed = MAY_STAY if budgets.gpu_memory_left is None else budgets.gpu_memory_left
+    allowed = MAY_STAY if budgets.gpu_mebibytes_left is None else budgets.gpu_mebibytes_left * (1 << 20)
     if seen.left is not None and seen.left > allowed:
         raise CheckFailed(
             Fault.LEAVES_GPU_MEMORY, f"{seen.left >> 20} MiB of the GPU's memory are still taken after the server's end"

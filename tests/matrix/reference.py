@@ -21,6 +21,7 @@ PARTS: tuple[tuple[str, Record], ...] = (
     ("`recipes.NAME`", sections.RECIPE),
     ("`smoke.NAME`", sections.SMOKE),
     ("`smoke.NAME.model`", sections.MODEL),
+    ("`smoke.NAME.budgets`", sections.BUDGETS),
     ("`targets.NAME`", sections.TARGET_DEFINITION),
     ("`jit_sources.NAME`", JIT_SOURCE),
     ("Lane settings: `defaults`, `flavours.FLAVOUR`, axes, `include`, `exclude`", SETTINGS),

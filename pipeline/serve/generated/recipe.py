@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-VERSION = 2  # goes up with every change of the bytes
+VERSION = 3  # goes up with every change of the bytes
 KNOWN_TOKEN = "ok"
 DECOY_TOKEN = "no"
 CONTEXT = 1024
