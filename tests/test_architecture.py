@@ -26,7 +26,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "inventory": {"formats", "model", "binary"},
     "matrix": {"model", "policy", "formats"},
     "rules": {"formats", "policy", "model"},
-    "environments": {"build", "inventory", "formats", "model"},
+    "environments": {"build", "inventory", "formats", "model", "binary"},
     "audit": {"environments", "rules", "inventory", "formats", "policy", "model"},
     "diff": {"audit", "rules", "formats", "policy", "model"},
     "explain": {"policy", "model", "rules"},

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 
 from pipeline.audit.aims import aim_at
 from pipeline.audit.judge import audit_artifacts, units_in
-from pipeline.audit.lock import may_be_lock
 from pipeline.audit.wheel import requirements_of
 from pipeline.errors import CorruptInput, UsageError
 from pipeline.formats.facts import Damage, Inventory
 from pipeline.inventory import take_inventory
+from pipeline.inventory.lock_files import may_be_lock
 from pipeline.model.paths import MemberPath
 from pipeline.rules.registry import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pipeline.audit.lock import ReadLock
     from pipeline.audit.report import AuditReport
+    from pipeline.inventory.lock_files import ReadLock
     from pipeline.inventory.memory import CachePlace, Memory
     from pipeline.inventory.source import Source
     from pipeline.model.lane import Target

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pipeline.commands.options import environment
 
 if TYPE_CHECKING:
-    from pipeline.audit.lock import ReadLock
+    from pipeline.inventory.lock_files import ReadLock
     from pipeline.rules.declaration import Declaration, HostFloor
 
 
@@ -37,7 +37,7 @@ def lock_reader(
     arguments: argparse.Namespace, declaration: Declaration | None, host: HostFloor | None
 ) -> ReadLock | None:
     """How lock files are resolved; none where no path can be one, for most audits need no network."""
-    from pipeline.audit.lock import may_be_lock
+    from pipeline.inventory.lock_files import may_be_lock
 
     if not any(isinstance(path, Path) and may_be_lock(path) for path in arguments.path):
         return None

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.audit.lock import may_be_lock
 from pipeline.build.settings import Network
 from pipeline.cli import run
 from pipeline.environments import distributions_of
@@ -16,6 +15,7 @@ from pipeline.environments.resolve import LockSettings, read_locked
 from pipeline.environments.wheels import Installer
 from pipeline.errors import CorruptInput, ExitStatus, InfrastructureError, UsageError
 from pipeline.inventory import take_inventory
+from pipeline.inventory.lock_files import may_be_lock
 from tests import toolchain
 from tests.build.web import Site, serving
 from tests.environments.places import Package, wheel
