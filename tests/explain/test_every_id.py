@@ -21,7 +21,17 @@ from pipeline.rules.registry import RULES
 
 PIPELINE = Path(__file__).resolve().parents[2] / "pipeline"
 POLICY = load_policy()
-MAKERS = {"Finding": 0, "Claim": 0, "Obstacle": 0, "Complaint": 0, "Compared": 0, "Lint": 0, "found": 1, "claim": 0, "Refusal": 0}
+MAKERS = {
+    "Finding": 0,
+    "Claim": 0,
+    "Obstacle": 0,
+    "Complaint": 0,
+    "Compared": 0,
+    "Lint": 0,
+    "found": 1,
+    "claim": 0,
+    "Refusal": 0,
+}
 """What makes a finding, or becomes one, and where its id stands if it is not called ``rule``."""
 ROOMS = ("audit", "diff", "gate", "jit", "matrix", "rehearse", "rules", "stages")
 AN_ID = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
