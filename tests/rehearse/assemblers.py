@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 from pipeline.audit import run_audit
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _REGISTERS = ".reg .f32 %f<8>; .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .b16 %h<4>; .reg .pred %p<3>;"
 
 
+@functools.cache
 def fetch(row: AssemblerRow) -> Path:
     """The wheel of that row, whose bytes are those that the table pins."""
     path = wheel(f"{row.package}=={row.version}")

@@ -69,7 +69,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> JitLibrary:
 
 def rehearsed(folder: Path, text: str, target: str, policy: Policy, *libraries: JitLibrary) -> AuditReport:
     (folder / "k.ptx").write_text(text)
-    settings = replace(SETTINGS, libraries=libraries, limits=Limits(seconds=5))
+    settings = replace(SETTINGS, libraries=libraries, limits=Limits(seconds=1))
     return audited(folder / "k.ptx", target, policy, settings)
 
 
