@@ -87,6 +87,15 @@ def test_one_program_with_the_wrong_codec_fails_the_mesh(places: dict[str, Path]
     assert {row["verdict"] for row in healed["targets"]} == {"pass"}
 
 
+def test_a_torch_of_another_cuda_than_the_compiler_is_found_in_the_lock_file(places: dict[str, Path]) -> None:
+    words = ["--target", "75@580", "--format", "json"]
+    done = cubingate(["audit", "requirements-before.lock", *words], places["freetoken-like"])
+    (mixed,) = [item for item in errors(json.loads(done.stdout)) if item["rule"] == "toolkit-mix"]
+    assert "nvidia-cuda-nvcc-cu12 12.6.85" in mixed["observed"]
+    assert "torch 2.14.1" in mixed["declared"]
+    assert "CUDA 13" in mixed["remedy"]
+
+
 def test_each_pascal_construct_is_found_in_its_line_with_its_remedy(places: dict[str, Path]) -> None:
     found = audited(places["freetoken-like"], "--lane", "before")
     assert {row["sm"]: row["verdict"] for row in found["targets"]} == {"61": "fail", "75": "fail", "80": "pass"}
