@@ -102,6 +102,12 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     if arguments.gpu is not None and not targets:
         raise UsageError("--gpu names the board of a target", remedy="give --target SM@DRIVER as well")
     declaration, host = _declaration(arguments), _host(arguments)
+    lock = lock_reader(arguments, arguments.path, declaration, host)
+    if lock is not None and arguments.rehearse:
+        raise UsageError(
+            "--rehearse needs the wheels themselves, not a lock file",
+            remedy="fetch them (pip download --requirement LOCK --dest DIR) and audit the folder",
+        )
     report = run_audit(
         arguments.path,
         targets,
@@ -112,7 +118,7 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
         kernels=arguments.kernels,
         workers=os.cpu_count() or 1,
         rehearse=_rehearsed(arguments, policy) if arguments.rehearse else None,
-        lock=lock_reader(arguments, declaration, host),
+        lock=lock,
         cache=_cache(arguments, environment()),
     )
     emit(arguments, _written(arguments, report))

@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING
 from pipeline.commands.options import environment
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pipeline.inventory.lock_files import ReadLock
+    from pipeline.inventory.source import Source
     from pipeline.rules.declaration import Declaration, HostFloor
 
 
@@ -34,12 +37,15 @@ def _python(text: str) -> tuple[int, int]:
 
 
 def lock_reader(
-    arguments: argparse.Namespace, declaration: Declaration | None, host: HostFloor | None
+    arguments: argparse.Namespace,
+    paths: Iterable[Path | Source],
+    declaration: Declaration | None,
+    host: HostFloor | None,
 ) -> ReadLock | None:
     """How lock files are resolved; none where no path can be one, for most audits need no network."""
     from pipeline.inventory.lock_files import may_be_lock
 
-    if not any(isinstance(path, Path) and may_be_lock(path) for path in arguments.path):
+    if not any(isinstance(path, Path) and may_be_lock(path) for path in paths):
         return None
     from pipeline.commands.build_settings import settings_for
     from pipeline.environments.resolve import LockSettings, read_locked
@@ -52,7 +58,7 @@ def lock_reader(
         machine=arguments.platform or lane or os.uname().machine,
         glibc=(host.glibc.major, host.glibc.minor) if host is not None and host.glibc is not None else None,
     )
-    network = settings_for(arguments.matrix or Path("matrix.yaml"), environment()).network
+    network = settings_for(Path("matrix.yaml"), environment()).network
     return partial(read_locked, settings=LockSettings(installer, network, _talk))
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.commands.artifact import HELP, artifact
+from pipeline.commands.locks import add_lock_options, lock_reader
 from pipeline.commands.options import add_format, add_output, emit, terminal_width
 from pipeline.errors import ExitStatus, NothingExamined
 
@@ -16,6 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """What to show."""
     parser.add_argument("path", metavar="PATH", type=artifact, help=HELP)
     parser.add_argument("--kernels", action="store_true", help="kernels by name and SM (unpacks every payload)")
+    add_lock_options(parser)
     add_format(parser)
     add_output(parser)
 
@@ -26,7 +29,11 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     from pipeline.inventory import take_inventory
     from pipeline.policy import load_policy
 
-    inventory = take_inventory(arguments.path, kernels=arguments.kernels)
+    lock = lock_reader(arguments, (arguments.path,), None, None)
+    if lock is not None and isinstance(arguments.path, Path):
+        inventory = lock(arguments.path, deep=False, kernels=arguments.kernels)
+    else:
+        inventory = take_inventory(arguments.path, kernels=arguments.kernels)
     if not inventory.elves and not inventory.fatbins and not inventory.bare and not inventory.damage:
         raise NothingExamined(f"{arguments.path}: neither ELF nor device code", remedy="name the bundle itself")
     shown = show((inventory,), load_policy())

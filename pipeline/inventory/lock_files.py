@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from pipeline.formats.facts import Inventory
 
 _HEAD = 64 << 10
-_PIN = re.compile(rb"^[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[^\]\n]*\])?[ \t]*(?:===?|@)[ \t]*[A-Za-z0-9./:]", re.MULTILINE)
+_PIN = re.compile(
+    rb"^(?:[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[^\]\n]*\])?[ \t]*(?:===?|@)[ \t]*[A-Za-z0-9./:]|[./][^\n]*\.whl\b)",
+    re.MULTILINE,
+)
 _TOML = re.compile(rb"^\[\[packages?\]\]", re.MULTILINE)
 _SUFFIXES = (".txt", ".lock", ".in", ".toml")
 

@@ -85,6 +85,16 @@ def test_a_folder_and_a_local_wheel_need_no_index(tmp_path: Path, product: Path)
     assert resolved(written(tmp_path, f"{product}\n")).fatbins
 
 
+def test_show_reads_a_lock_and_a_rehearsal_does_not(
+    tmp_path: Path, product: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lock = str(written(tmp_path, f"{product}\n"))
+    assert run(["show", lock]) == ExitStatus.PASS
+    assert "sm_80 " in capsys.readouterr().out
+    assert run(["audit", lock, "--target", "90@580", "--rehearse"]) == ExitStatus.USAGE
+    assert "needs the wheels themselves" in capsys.readouterr().err
+
+
 def test_pylock_names_its_files(tmp_path: Path, product: Path) -> None:
     row = f'{{path = "{product}", hashes = {{sha256 = "{sha256(product)}"}}}}'
     text = f'lock-version = "1.0"\n[[packages]]\nname = "product"\nversion = "1.2"\nwheels = [{row}]\n'

@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING
 import jsonschema
 import pytest
 
-from pipeline.audit import run_audit
+from pipeline.audit import audit_artifacts, run_audit
 from pipeline.audit.shown import show
+from pipeline.build.settings import Network
+from pipeline.environments.resolve import LockSettings, read_locked
+from pipeline.environments.wheels import Installer
 from pipeline.inventory import take_inventory
 from pipeline.model.finding import Verdict
 from pipeline.policy import Policy, load_policy
@@ -208,3 +211,20 @@ def test_the_document_is_what_the_schema_says(tmp_path: Path, policy: Policy) ->
     assert worst["toolkits"] == ["12.8"]
     assert worst["minimum_driver"]["60"] == {"driver": None, "reason": "none"}
     assert [row["targets"]["60@535.54.03"] for row in document["libraries"]] == ["native", "fails"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("version", "verdict"), [("2.14.1", Verdict.FAIL), ("2.8.0", Verdict.PASS)])
+def test_released_extensions_beside_released_torches(
+    tmp_path: Path, policy: Policy, version: str, verdict: Verdict
+) -> None:
+    """Extensions built for CUDA 12 beside torch for CUDA 13, and beside the torch that they were built for."""
+    pins = (f"torch=={version}", "torchvision==0.23.0", "xformers==0.0.32.post2")
+    folders = "".join(f"--find-links {toolchain.wheel(pin).parent}\n" for pin in pins)
+    lock = tmp_path / "requirements.txt"
+    lock.write_text("--no-index\n" + folders + "\n".join(pins) + "\n")
+    settings = LockSettings(Installer((3, 11), "x86_64"), Network(), lambda _line: None)
+    report = audit_artifacts([read_locked(lock, settings)], [policy.parse_target("80@580")], None, None, policy)
+    assert report.verdict is verdict
+    failing = [item.distribution.name for item in report.distributions if item.verdicts[0].verdict is Verdict.FAIL]
+    assert failing == (["torchvision", "xformers"] if verdict is Verdict.FAIL else [])
