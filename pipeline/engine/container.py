@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from docker.errors import APIError, NotFound
 from docker.types import DeviceRequest, LogConfig, Mount
 
-from pipeline.engine.failures import engine_errors
+from pipeline.engine.failures import engine_errors, reason_of
 from pipeline.engine.labels import LANE, LAUNCH
 from pipeline.errors import InfrastructureError
 
@@ -30,6 +30,7 @@ _NETWORK = "cubingate-serve"
 _PROCESSES = 512
 _LOG_BYTES = "16m"
 
+_NO_RUNTIME = "could not select device driver"
 _NOT_EXECUTABLE = (126, 127)
 """What the engine notes for a container whose program cannot be executed or is not there."""
 
@@ -118,7 +119,12 @@ def start_container(client: DockerClient, launch: Launch) -> ContainerServer:
 def _start(container: Container) -> None:
     try:
         container.start()
-    except APIError:
+    except APIError as error:
+        if _NO_RUNTIME in str(error.explanation):
+            raise InfrastructureError(
+                f"the container engine cannot give a container a GPU: {reason_of(error)}",
+                remedy="install nvidia-container-toolkit and restart the engine, or set smoke.contain to false",
+            ) from error
         container.reload()
         if int(container.attrs["State"]["ExitCode"]) not in _NOT_EXECUTABLE:
             raise
@@ -170,6 +176,7 @@ def _unprivileged() -> int:
 
 
 def _gpus(uuids: tuple[str, ...]) -> list[DeviceRequest] | None:
+    """By UUID, of a GPU or a MIG slice: an index would count other cards on another day."""
     if not uuids:
         return None
     return [DeviceRequest(driver="nvidia", device_ids=list(uuids), capabilities=[["gpu", "compute", "utility"]])]

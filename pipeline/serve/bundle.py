@@ -7,6 +7,7 @@ import shutil
 import tempfile
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib import import_module
@@ -77,9 +78,9 @@ def smoke_bundle(
     ``CorruptInput`` for a hostile bundle or a model of another digest, ``UsageError`` when it cannot be said how to
     serve, ``InfrastructureError`` for a full disk or a model that cannot be had. Everything else is in the report.
     """
-    client = threading.Thread(target=_load_client, daemon=True)
-    client.start()
+    threading.Thread(target=_load_client, daemon=True).start()
     with ExitStack() as open_until_done:
+        digest = open_until_done.enter_context(ThreadPoolExecutor(1)).submit(sha256)
         scratch = Path(open_until_done.enter_context(tempfile.TemporaryDirectory(prefix="smoke-", dir=place.workspace)))
         watch = _watch(place, open_until_done)
         into = scratch / "bundle"
@@ -87,17 +88,15 @@ def smoke_bundle(
         root = unpack(bundle, into)
         settings = settings or default_settings(root)
         cases = cases_for(models or settings.models) if models or settings.model.url is None else (FETCHED,)
-        digest = sha256()
         reports: list[CaseReport] = []
         for case in cases:
             place.note(case.name)
             smoke = _smoke(case, settings, place, _Unpacked(root, scratch, watch))
-            client.join()
             reports.append(smoke.run())
         ready_at = smoke.ready_at
     return SmokeReport(
         path=str(bundle),
-        sha256=digest,
+        sha256=digest.result(),
         size=_size(bundle),
         format=_format(bundle),
         machine=place.machine,
@@ -158,7 +157,7 @@ def _under_own_name(model: Path, scratch: Path) -> Path:
 
 
 def _load_client() -> None:
-    """Import what asks for the token while the bundle is hashed and unpacked: it takes half a second."""
+    """Import what asks while the bundle is unpacked and its server loads: it takes half a second."""
     for module in ("requests", "openai.resources.chat.completions"):
         import_module(module)
 

@@ -224,6 +224,7 @@ class SmokeReport:
         return {
             "artifact": {"path": self.path, "sha256": self.sha256, "size": self.size, "format": self.format},
             "machine": self.machine.shared.to_json(),
+            "model": {"sha256": self.cases[0].model_sha256 if self.cases else None},
             "models": [case.to_json() for case in self.cases],
             "checks": [{"model": case.case} | check.to_json() for case in self.cases for check in case.checks],
             "seconds_after_ready": self.seconds_after_ready,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pipeline.serve.model import PreparedModel
     from pipeline.serve.signals import Use
 
-_LAST_WORDS = 0.1  # seconds after its answer in which a server that dies of it is seen dead, before it is told to end
+_LAST_WORDS = 0.05  # seconds after its answer in which a server that dies of it is seen dead, before it is told to end
 _PORT_ATTEMPTS = 3  # between choosing a free port and the server's taking it, anybody may take it
 _LOG_LINES = 5000
 _ON_GPU = {CheckId.GPU_STATED, CheckId.GPU_MEMORY, CheckId.GPU_MEMORY_RETURNED}

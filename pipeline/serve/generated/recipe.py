@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-VERSION = 3  # goes up with every change of the bytes
+VERSION = 4  # goes up with every change of the bytes
 KNOWN_TOKEN = "ok"
 DECOY_TOKEN = "no"
 CONTEXT = 1024
@@ -61,7 +61,7 @@ RECIPES: tuple[Recipe, ...] = (
     Recipe("iq2_xxs", "IQ2_XXS", 256, 256, heads=8, heads_kv=4, head=64, gain=0.92),
     Recipe("moe-f16", "F16", 128, 128, heads=2, heads_kv=1, head=128, experts=4, seed=23),
     Recipe("moe-q8_0", "Q8_0", 256, 256, heads=4, heads_kv=2, head=64, experts=4, seed=82),
-    Recipe("moe-q4_k", "Q4_K", 256, 256, heads=2, heads_kv=1, head=128, experts=8, seed=77),
+    Recipe("moe-q4_k", "Q4_K", 256, 256, heads=2, heads_kv=1, head=128, experts=8, gain=1.1, seed=46),
 )
 
 
