@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <set>
 #include <sstream>
 #include <string>
@@ -152,8 +153,20 @@ static int gpu_count() {
     fprintf(stderr, "ggml_cuda_init: found %d CUDA devices\n", count);
     return count;
 }
+
+// The model's bytes lie on the card while the server lives, and the log says so in llama-server's words.
+static void hold_on_gpu(const std::string &model) {
+    std::ifstream in(model, std::ios::binary);
+    std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    void *held = nullptr;
+    CUDA_CHECK(cudaMalloc(&held, bytes.size()));
+    CUDA_CHECK(cudaMemcpy(held, bytes.data(), bytes.size(), cudaMemcpyHostToDevice));
+    fprintf(stderr, "load_tensors: offloaded 3/3 layers to GPU\n");
+    fprintf(stderr, "load_tensors:        CUDA0 model buffer size = %8.2f MiB\n", bytes.size() / 1048576.0);
+}
 #else
 static std::string computed_on_gpu(std::string text) { return text; }
+static void hold_on_gpu(const std::string &) {}
 static int gpu_count() { return 0; }
 #endif
 
@@ -237,7 +250,7 @@ static void load() {
     sleep_for(options.load_seconds);
     token = expected_token(options.model);
     alias = fails("wrong-model") ? "/models/another.gguf" : options.model;
-    if (on_gpu) fprintf(stderr, "load_tensors: offloaded 3/3 layers to GPU\n");
+    if (on_gpu) hold_on_gpu(options.model);
     if (options.warmup) computed(token);
     ready = true;
     fprintf(stderr, "main: server is listening on http://%s:%d\n", options.host.c_str(), options.port);
