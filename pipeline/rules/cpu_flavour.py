@@ -32,15 +32,16 @@ RULE = "cpu-flavour"
 def check(subject: Subject) -> Examination:
     """Whether a CUDA promise is made and nothing in the product keeps it."""
     declared = subject.declaration.flavour if subject.declaration is not None else None
-    if declared is Flavour.CPU:
-        return Examination(0, (), "a lane of the cpu flavour promises no device code")
-    if declared is None and not subject.aims:
-        return Examination(0, (), "neither a target nor a CUDA lane was named")
+    if declared is Flavour.CPU or (declared is None and not subject.aims):
+        lane = "a lane of the cpu flavour promises no device code"
+        return Examination(0, (), lane if declared is Flavour.CPU else "neither a target nor a CUDA lane was named")
     members = len(subject.elves) + subject.containers
     if not members:
         return Examination(_files(subject), (_nothing(subject),))
     if subject.units and not _only_toolkit_libraries(subject):
         return Examination(members)
+    if subject.declaration is not None and subject.declaration.compiles:
+        return Examination(members, (), "the lane's jit_sources are its device code: check jit compiles them")
     if declared is None and not subject.units and nothing_but_toolkit_libraries(subject.elves):
         return _no_product(subject, members)
     where = subject.inventories[0].root

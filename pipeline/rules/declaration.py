@@ -63,7 +63,8 @@ class Declaration:
     """What a lane promises about its bundle. ``driver_floor`` and ``toolkit`` are ``None`` where not declared.
 
     ``by_design`` names libraries (shell patterns) whose missing architectures the library itself dispatches around;
-    ``never_by_design`` those where every unit must serve every target.
+    ``never_by_design`` those where every unit must serve every target. ``compiles`` says that the product's kernels are
+    compiled on its users' machines, some or all of them.
     """
 
     lane: str
@@ -77,6 +78,7 @@ class Declaration:
     by_design: tuple[str, ...] = ()
     never_by_design: tuple[str, ...] = ()
     size_budget: int | None = None
+    compiles: bool = False
 
     @classmethod
     def of(cls, lane: Lane) -> Self:
@@ -93,4 +95,5 @@ class Declaration:
             by_design=lane.by_design,
             never_by_design=lane.never_by_design,
             size_budget=lane.size_budget,
+            compiles=bool(lane.jit_sources),
         )

@@ -122,7 +122,7 @@ def _elsewhere(lane: Lane, check: str) -> Observation | None:
     """A skip where ``check`` runs the bundle and this machine is of another instruction set."""
     here = this_machine(engine="none").platform
     kind, _, where = check.partition("@")
-    if not where or kind == "rehearse" or here == lane.platform:
+    if not where or kind in {"rehearse", "jit"} or here == lane.platform:
         return None
     return skipped(check, f"the lane is for {lane.platform}, this machine is {here}")
 

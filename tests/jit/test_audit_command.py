@@ -13,6 +13,7 @@ import pytest
 from tests import toolchain
 from tests.e2e.street import Street, write_matrix
 from tests.jit.test_cuda import TANH
+from tests.rules.forge import Elf, build
 
 if TYPE_CHECKING:
     import subprocess
@@ -131,6 +132,15 @@ def test_a_run_compiles_and_the_gate_asks_for_it(street: Street) -> None:
     assert verdicts["bad"]["failed"] == ["jit@61@535.288.01"]
     assert "tanh.approx.f32" in verdicts["bad"]["reasons"]["jit@61@535.288.01"]
     assert next(row["standing"] for row in verdicts["bad"]["targets"]) == "failed"
+
+
+def test_a_bundle_without_device_code_is_no_cpu_flavour_where_kernels_are_compiled(street: Street) -> None:
+    build(Elf("libproduct.so"), street.folder)
+    compiling = audit(street, "libproduct.so", "--lane", "good")
+    assert compiling.returncode == 0, compiling.stdout
+    without = audit(street, "libproduct.so", "--lane", "none")
+    assert without.returncode == 1
+    assert "cpu-flavour" in without.stdout
 
 
 def test_a_changed_source_asks_for_new_evidence(street: Street) -> None:
