@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-_OURS = ("lanes", "evidence", "cache")
-_SCRATCH = (".build-*", ".copy-*", ".pack-*")
+_OURS = ("lanes", "evidence", "cache", "smoke")
+_SCRATCH = (".build-*", ".copy-*", ".pack-*", ".smoke-*")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,15 +56,15 @@ def _smoke_alone(arguments: argparse.Namespace, gpu: InstalledGpu | None) -> Smo
     from pipeline.inventory.digest import digest_of
     from pipeline.machine import this_machine
     from pipeline.serve.bundle import Place, smoke_bundle
-    from pipeline.stages.smoke import error_finder, leased
+    from pipeline.stages.smoke import error_finder, leased, scratch_folder
 
     environment = options.environment()
-    with tempfile.TemporaryDirectory(prefix="cubingate-") as workspace, leased(gpu, _note):
+    with scratch_folder(arguments.state) as workspace, leased(gpu, _note):
         place = Place(
             machine=this_machine(engine="process", gpu=gpu),
             engine=ProcessEngine(environment),
             environment=environment,
-            workspace=Path(workspace),
+            workspace=workspace,
             cache=arguments.state / "cache",
             log=arguments.state / "smoke" / "server.log",
             named_in=error_finder(),

@@ -124,8 +124,20 @@ class ProcessServer:
         """
         try:
             return self._ended_within(timeout)
+        except InfrastructureError:  # the supervisor was killed: nobody else ends what it leaves behind
+            self._kill_orphans()
+            raise
         finally:
             self._bury()
+
+    def _kill_orphans(self) -> None:
+        def alive() -> bool:
+            for process in (orphans := self._tree()):
+                with suppress(ProcessLookupError):
+                    os.kill(process.pid, signal.SIGKILL)
+            return bool(orphans)
+
+        _soon(lambda: not alive(), _KILLED)
 
     def _ended_within(self, timeout: float) -> tuple[str, ...]:
         self._order(b"term\n")
@@ -155,7 +167,10 @@ class ProcessServer:
         _remove(self._home)
 
     def _tree(self) -> tuple[supervisor.Running, ...]:
-        return supervisor.descendants(self._supervisor.pid)
+        """Everything below the supervisor; where that was killed, what has this server's home."""
+        if self._supervisor.poll() is None:
+            return supervisor.descendants(self._supervisor.pid)
+        return supervisor.bearers(f"HOME={self._home}")
 
     def _order(self, word: bytes) -> None:
         with suppress(BrokenPipeError):  # exit_status says that the supervisor is gone

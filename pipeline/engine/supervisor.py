@@ -46,6 +46,21 @@ def descendants(ancestor: int) -> tuple[Running, ...]:
     return tuple(process for process in found if process.command)
 
 
+def bearers(variable: str) -> tuple[Running, ...]:
+    """Return every live process with ``NAME=VALUE`` in its environment: how children without a parent are found."""
+    mark, found = f"\0{variable}\0".encode(), []
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdecimal():
+            continue
+        try:
+            environment = (folder / "environ").read_bytes()
+        except (FileNotFoundError, ProcessLookupError, PermissionError):
+            continue  # it ended while it was read, or is not ours
+        if mark in b"\0" + environment and (process := _read(folder)) is not None:
+            found.append(process)
+    return tuple(process for process in found if process.command)
+
+
 def _read(folder: Path) -> Running | None:
     """One process; a zombie has no command, ``None`` is one that ended while it was read, or is hidden from us."""
     try:

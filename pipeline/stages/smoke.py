@@ -57,13 +57,13 @@ def smoke_on(gpu: InstalledGpu | None, lane: Lane, artifact: Artifact, check: st
 
     log = street.lane_folder(lane.id) / "logs" / f"{check}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    with street.talk.step(lane.id, check) as step, tempfile.TemporaryDirectory(prefix="cubingate-") as workspace:
+    with street.talk.step(lane.id, check) as step, scratch_folder(street.state) as workspace:
         place = place_of(lane, street, step.note)
         serving = ServingPlace(
             machine=this_machine(engine=place.engine.name, gpu=gpu, stand_in=place.stand_in),
             engine=place.engine,
             environment=street.environment,
-            workspace=Path(workspace),
+            workspace=workspace,
             cache=street.state / "cache",
             log=log,
             image=place.image,
@@ -78,6 +78,14 @@ def smoke_on(gpu: InstalledGpu | None, lane: Lane, artifact: Artifact, check: st
 def observed(report: SmokeReport, check: str) -> Observation:
     """The report as what ``check`` saw."""
     return Observation(report.outcome(check), report.machine.shared, report.to_json(), report.status)
+
+
+@contextmanager
+def scratch_folder(state: Path) -> Iterator[Path]:
+    """A folder for unpacked bundles, inside the state: what a killed run leaves there is found by ``clean``."""
+    state.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".smoke-", dir=state.resolve()) as folder:
+        yield Path(folder)
 
 
 @contextmanager

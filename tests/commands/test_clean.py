@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
     folder = tmp_path / "state"
-    for name in ("lanes/cpu/logs", "evidence/0", "cache/sha256", ".build-x"):
+    for name in ("lanes/cpu/logs", "evidence/0", "cache/sha256", ".build-x", ".smoke-x"):
         (folder / name).mkdir(parents=True)
         (folder / name / "file").touch()
     return folder
@@ -29,7 +29,7 @@ def test_a_state_directory_is_gone(state: Path, capsys: pytest.CaptureFixture[st
     assert _clean(state) == 0
     assert not state.exists()
     assert capsys.readouterr().out.splitlines() == [
-        f"folder {state / name}" for name in ("lanes", "evidence", "cache", ".build-x")
+        f"folder {state / name}" for name in ("lanes", "evidence", "cache", ".build-x", ".smoke-x")
     ]
     assert _clean(state) == 0
 

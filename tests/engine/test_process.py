@@ -149,18 +149,20 @@ def test_the_death_of_the_caller_ends_the_server(launched: Launch) -> None:
     assert supervisor.descendants(os.getpid()) == ()
 
 
-def test_a_killed_supervisor_is_infrastructure(launched: Launch) -> None:
-    server = start(launched, "{python}", "-c", "import time; time.sleep(300)")
-    tree = supervisor.descendants(os.getpid())
+def test_a_killed_supervisor_is_infrastructure_and_what_it_leaves_is_ended(launched: Launch) -> None:
+    forks = "import os, time; os.fork(); os.setsid() if os.fork() == 0 else None; time.sleep(300)"
+    server = start(launched, "{python}", "-c", forks)
+    tree: tuple[supervisor.Running, ...] = ()
+    while len(tree) < 5:
+        tree = supervisor.descendants(os.getpid())
     os.kill(server._supervisor.pid, signal.SIGKILL)
     server._supervisor.wait()
     with pytest.raises(InfrastructureError, match="supervisor"):
         server.exit_status()
     with pytest.raises(InfrastructureError, match="supervisor"):
         server.stop(1)
-    for process in tree:
-        if process.pid != server._supervisor.pid:
-            os.kill(process.pid, signal.SIGKILL)
+    alive = {process.pid for process in supervisor.descendants(1)}
+    assert alive.isdisjoint(process.pid for process in tree)
 
 
 def test_a_free_port_can_be_bound_and_exhaustion_is_infrastructure(
