@@ -1,8 +1,8 @@
 """Records in folders. Layout: ``DIR/<sha256 of the bundle>/<check>/<finished>-<digest of the file>.json``.
 
 Reading checks that each record is about the digest it lies under, complete, and byte for byte what was written; one
-that is not is ``CorruptInput``, never ignored. A folder that cannot be read is no absence of evidence: what it holds may
-be the newest failure.
+that is not is ``CorruptInput``, never ignored. A folder that cannot be read is no absence of evidence: what it
+holds may be the newest failure.
 """
 
 from __future__ import annotations

@@ -273,8 +273,8 @@ class Lane:
 class Publisher:
     """A destination by name. ``partial`` allows approved lanes to be published while others are refused.
 
-    ``location`` is a directory, a repository (``owner/name``) with the ``tag`` of its release, or the upload address of a
-    Python index with that of its ``simple`` API.
+    ``location`` is a directory, a repository (``owner/name``) with the ``tag`` of its release, or the upload
+    address of a Python index with that of its ``simple`` API.
     """
 
     name: str

@@ -63,8 +63,8 @@ class Street:
     """Everything a stage may use besides the lane.
 
     ``evidence`` is where records are written and first read, ``origin`` what they say they come from, ``signing``
-    the key that signs them; ``retries`` are the seconds to ``pause`` before each further look where the machine failed a
-    check.
+    the key that signs them; ``retries`` are the seconds to ``pause`` before each further look where the machine failed
+    a check.
     """
 
     state: Path
