@@ -7,6 +7,7 @@ import signal
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 
 def main() -> int:
@@ -19,7 +20,9 @@ def main() -> int:
         return 1
     ended = {signal.SIGTERM, signal.SIGINT}
     signal.pthread_sigmask(signal.SIG_BLOCK, ended)
-    server = xllamacpp.Server(_parameters(xllamacpp.CommonParams(), arguments))
+    parameters = _parameters(xllamacpp.CommonParams(), arguments)
+    _choose_attention(parameters, xllamacpp.llama_flash_attn_type, arguments.flash_attn)
+    server = xllamacpp.Server(parameters)
     print(f"server is listening on {server.listening_address}", flush=True)  # noqa: T201
     signal.sigwait(ended)
     return 0
@@ -33,6 +36,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--port", type=int, default=8080)
     parser.add_argument("-c", "--ctx-size", type=int, default=512)
     parser.add_argument("-np", "--parallel", type=int, default=1)
+    parser.add_argument("-b", "--batch-size", type=int, default=2048)
+    parser.add_argument("-ub", "--ubatch-size", type=int, default=512)
+    parser.add_argument("-fa", "--flash-attn", choices=("auto", "on", "off"), default="auto")
     parser.add_argument("-ngl", "--gpu-layers", type=int, default=0)
     return parser.parse_args()
 
@@ -43,6 +49,8 @@ def _parameters(parameters: object, arguments: argparse.Namespace) -> object:
         "port": arguments.port,
         "n_ctx": arguments.ctx_size,
         "n_parallel": arguments.parallel,
+        "n_batch": arguments.batch_size,
+        "n_ubatch": arguments.ubatch_size,
         "n_gpu_layers": arguments.gpu_layers,
         "warmup": True,
         "ui": False,
@@ -51,6 +59,11 @@ def _parameters(parameters: object, arguments: argparse.Namespace) -> object:
         setattr(parameters, name, value)
     parameters.model.path = arguments.model  # type: ignore[attr-defined]
     return parameters
+
+
+def _choose_attention(parameters: Any, kinds: Any, word: str) -> None:
+    kind = {"auto": "AUTO", "on": "ENABLED", "off": "DISABLED"}[word]
+    parameters.flash_attn_type = getattr(kinds, f"LLAMA_FLASH_ATTN_TYPE_{kind}")
 
 
 if __name__ == "__main__":
