@@ -78,7 +78,8 @@ def smoke_bundle(
     ``CorruptInput`` for a hostile bundle or a model of another digest, ``UsageError`` when it cannot be said how to
     serve, ``InfrastructureError`` for a full disk or a model that cannot be had. Everything else is in the report.
     """
-    threading.Thread(target=_load_client, daemon=True).start()
+    # Not a daemon: an interpreter that ends in the middle of an import of native code crashes (seen: SIGSEGV).
+    threading.Thread(target=_load_client).start()
     with ExitStack() as open_until_done:
         digest = open_until_done.enter_context(ThreadPoolExecutor(1)).submit(sha256)
         scratch = Path(open_until_done.enter_context(tempfile.TemporaryDirectory(prefix="smoke-", dir=place.workspace)))
