@@ -7,13 +7,13 @@ failure on record of a check that nothing requires: the bytes were seen to fail 
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.evidence import scope_of
 from pipeline.gate.standing import CheckStanding, Standing
 from pipeline.gate.targets import passes, stand_target
 from pipeline.gate.verdict import LaneVerdict
+from pipeline.gate.waivers import waive
 from pipeline.model.finding import Status
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pipeline.gate.terms import Terms
     from pipeline.model.artifact import Artifact
     from pipeline.model.evidence import Evidence
-    from pipeline.model.lane import Lane, Waiver
+    from pipeline.model.lane import Lane
     from pipeline.policy import Policy
 
 _STANDS = {
@@ -81,19 +81,7 @@ def _targets(
 
 
 def _stand(lane: Lane, check: str, about: Sequence[Evidence], terms: Terms) -> CheckStanding:
-    standing = _stand_on_evidence(lane, check, about, terms)
-    waivers = [waiver for waiver in lane.waivers if waiver.check == check]
-    if standing.standing.approves or not waivers:
-        return standing
-    last = max(waivers, key=lambda waiver: waiver.expires)
-    if last.expires < terms.now.date().isoformat():
-        return replace(standing, reason=f"{standing.reason} (the waiver of {last.owner} expired on {last.expires})")
-    return CheckStanding(check, Standing.WAIVED, _waived(last, standing), standing.evidence)
-
-
-def _waived(waiver: Waiver, standing: CheckStanding) -> str:
-    instead = f"{standing.standing}: {standing.reason}"
-    return f"waived until {waiver.expires} by {waiver.owner}: {waiver.reason} (else {instead})"
+    return waive(_stand_on_evidence(lane, check, about, terms), lane.waivers, terms.now.date())
 
 
 def _stand_on_evidence(lane: Lane, check: str, about: Sequence[Evidence], terms: Terms) -> CheckStanding:

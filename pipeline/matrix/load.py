@@ -87,13 +87,16 @@ def _with_waivers(lanes: list[Lane], node: Node | None, mistakes: list[Mistake])
         elif text(parts["check"]) not in lane.required:
             message = f"{lane.id} does not require {text(parts['check'])!r}"
             mistakes.append(Mistake(parts["check"].position, message, f"write one of {listed(lane.required)}"))
+        elif "path" in parts and "rule" not in parts:
+            mistakes.append(Mistake(parts["path"].position, "'path' without 'rule' waives nothing", "add rule: NAME"))
         else:
             by_id[lane.id] = replace(lane, waivers=(*lane.waivers, _waiver(parts)))
     return list(by_id.values())
 
 
 def _waiver(parts: dict[str, Node]) -> Waiver:
-    return Waiver(**{key: text(parts[key]) for key in ("check", "reason", "owner", "expires")})
+    optional = {key: text(parts[key]) for key in ("rule", "path") if key in parts}
+    return Waiver(**{key: text(parts[key]) for key in ("check", "reason", "owner", "expires")}, **optional)
 
 
 def _selected(lanes: Sequence[Lane], only: Iterable[str], path: Path) -> tuple[Lane, ...]:

@@ -259,6 +259,8 @@ WAIVER = Record(
     (
         Key("lane", NAME, "Id of the lane.", required=True),
         Key("check", CHECK, "Check that may fail.", required=True),
+        Key("rule", LOSS, "Only by findings of this rule (default: however it fails)."),
+        Key("path", WORD, "Only of members with this path in the bundle, * and ? allowed."),
         Key("reason", WORD, "Why.", required=True),
         Key("owner", WORD, "Who answers for it.", required=True),
         Key("expires", DATE, "Last day on which it counts.", required=True),

@@ -148,12 +148,17 @@ class SmokeSettings:
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """A named exception: this check of this lane may fail until ``expires`` (ISO date), because of ``reason``."""
+    """A named exception: this check of this lane may fail until ``expires`` (ISO date), because of ``reason``.
+
+    With ``rule`` only by findings of that rule, with ``path`` (a shell pattern inside the bundle) only of such members.
+    """
 
     check: str
     reason: str
     owner: str
     expires: str
+    rule: str | None = None
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

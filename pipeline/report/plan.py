@@ -87,7 +87,14 @@ def _lane(lane: Lane) -> dict[str, Any]:
         "targets": [_target(target) for target in lane.targets],
         "required": list(lane.required),
         "waivers": [
-            {"check": each.check, "reason": each.reason, "owner": each.owner, "expires": each.expires}
+            {
+                "check": each.check,
+                "reason": each.reason,
+                "owner": each.owner,
+                "expires": each.expires,
+                "rule": each.rule,
+                "path": each.path,
+            }
             for each in lane.waivers
         ],
         "combination": lane.combination,
