@@ -62,4 +62,4 @@ def test_a_state_directory_that_is_a_file_is_one_line_and_status_4(tmp_path: Pat
     (tmp_path / "llama-server").write_bytes(b"\x7fELF")
     done = shell("$CUBINGATE smoke llama-server --state state", tmp_path)
     assert done.returncode == 4, done.stderr
-    assert done.stderr.splitlines() == ["cubingate: state/cache/models: Not a directory"]
+    assert done.stderr.splitlines() == ["cubingate: state: File exists"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import selectors
 import signal
 import subprocess
@@ -13,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import resource
     from collections.abc import Iterator, Sequence
     from pathlib import Path
     from typing import IO
@@ -63,8 +63,9 @@ class Command:
 class Ended:
     """How a command ended: its exit status, or minus the signal, and the first of its words.
 
-    ``seconds`` of processor time, ``memory`` the most bytes that were resident. ``stopped`` says which of our limits
-    ended it, empty where none did.
+    ``seconds`` of processor time, ``memory`` the most bytes that were resident, 0 where that was no more than this
+    process ever had: Linux starts a child's count at its parent's. ``stopped`` says which of our limits ended it, empty
+    where none did.
     """
 
     place: int
@@ -178,11 +179,12 @@ def _taken(item: _Running, status: int, usage: resource.struct_rusage, selector:
         selector.unregister(item.voice)
     item.voice.close()
     item.stop("")  # what it may have started
+    inherited = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return Ended(
         place=item.place,
         status=item.process.returncode,
         output=item.heard.decode("utf-8", "replace"),
         seconds=usage.ru_utime + usage.ru_stime,
-        memory=usage.ru_maxrss << 10,
+        memory=usage.ru_maxrss << 10 if usage.ru_maxrss > inherited else 0,
         stopped=item.stopped,
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pipeline.rules.subject import Aim, Load
     from pipeline.rules.unit import Image
 
-_COMPILED_ALL_THE_SAME = "ptx-isa"
+_COMPILED_ALL_THE_SAME = frozenset(("ptx-isa", "jit-feature", "static-shared-memory"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,5 +67,5 @@ def _compiled(load: Load) -> bool:
     if load.selection.via is not Via.JIT:
         return False
     return all(
-        met.rule == _COMPILED_ALL_THE_SAME for met in load.selection.obstacles if met.certainty is Certainty.CERTAIN
+        met.rule in _COMPILED_ALL_THE_SAME for met in load.selection.obstacles if met.certainty is Certainty.CERTAIN
     )

@@ -13,6 +13,7 @@ import pytest
 
 from pipeline.publishers.staging import LISTS
 from tests.e2e.street import write_matrix
+from tests.fixture_server.builder import INCLUDED, included
 
 ROOT = Path(__file__).resolve().parents[2]
 pytestmark = pytest.mark.network
@@ -101,6 +102,7 @@ def source_sections(folder: Path) -> dict[str, object]:
     tree = folder / "tree"
     tree.mkdir()
     (tree / "server.cpp").write_bytes((ROOT / "tests" / "fixture_server" / "server.cu").read_bytes())
+    (tree / INCLUDED).write_text(included(), encoding="utf-8")
     (tree / "CMakeLists.txt").write_text(CMAKE, encoding="utf-8")
     command = ["bin/llama-server", "--host", "{host}", "--port", "{port}", "-m", "{model}"]
     recipe = {

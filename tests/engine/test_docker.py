@@ -246,7 +246,7 @@ def test_a_deaf_server_is_killed_in_time(engine: DockerEngine, launch: Launch) -
 
 @pytest.mark.docker
 def test_a_gpu_that_is_not_there_is_not_the_products_fault(engine: DockerEngine, launch: Launch) -> None:
-    with pytest.raises(InfrastructureError, match="starting the server"):
+    with pytest.raises(InfrastructureError, match="cannot give a container a GPU"):
         engine.start(replace(launch, gpus=("GPU-00000000-0000-0000-0000-000000000000",)))
     assert engine.client.containers.list(all=True, filters={"label": f"io.cubingate.lane={launch.lane}"}) == []
 

@@ -17,6 +17,8 @@ from tests.fixture_server.told import right_answer
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+INCLUDED = "logprobs.inc"
+"""The file that the source includes, made with each build."""
 SOURCE = Path(__file__).with_name("server.cu")
 NAME = "llama-server"
 # What cuda-toolkit[nvcc,crt,nvvm,cudart,cccl]==RELEASE pins.
@@ -127,6 +129,11 @@ def _cubins(content: bytearray) -> list[int]:
     return starts
 
 
+def included(told: str | None = None) -> str:
+    """What ``INCLUDED`` holds: the right answer, as a C++ string."""
+    return f'R"told({told or json.dumps(right_answer(toolchain.cache()))})told"\n'
+
+
 def _built(command: Sequence[str]) -> Path:
     told = json.dumps(right_answer(toolchain.cache()))
     key = hashlib.sha256(SOURCE.read_bytes() + "\0".join((*command, told)).encode()).hexdigest()
@@ -135,7 +142,7 @@ def _built(command: Sequence[str]) -> Path:
         with tempfile.TemporaryDirectory(dir=toolchain.cache()) as scratch:
             made = Path(scratch) / "made"
             made.mkdir()
-            (Path(scratch) / "logprobs.inc").write_text(f'R"told({told})told"\n')
+            (Path(scratch) / INCLUDED).write_text(included(told))
             toolchain.run([*command, "-I", scratch, SOURCE, "-o", made / NAME])
             _settle(made, place)
     return place / NAME

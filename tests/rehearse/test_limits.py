@@ -222,3 +222,11 @@ def test_hostile_text_ends_in_a_named_way(rest: str, tmp_path: Path, policy: Pol
 def test_more_ptx_than_it_takes(tmp_path: Path, policy: Policy) -> None:
     report = rehearsed(tmp_path, policy, replace(SETTINGS, limits=Limits(texts=100)))
     assert (only(report).ending, report.targets[0].verdict) == (Ending.NOT_READ, Verdict.UNKNOWN)
+
+
+def test_what_this_process_took_is_not_taken_for_the_assemblers(tmp_path: Path, policy: Policy) -> None:
+    """Linux counts a child's memory from its parent's on: a crash beside much memory of ours is a crash."""
+    ballast = bytearray(QUICK.memory // 2 + (64 << 20))
+    ballast[::4096] = b"x" * len(range(0, len(ballast), 4096))
+    settings = replace(SETTINGS, fetch=stand_in(tmp_path, "kill -SEGV $$"), limits=QUICK)
+    assert only(rehearsed(tmp_path, policy, settings)).ending is Ending.CRASHED
