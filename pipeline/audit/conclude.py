@@ -95,7 +95,8 @@ def _served(load: Load) -> str:
 
 def _under(aim: Aim, jit: JitPass, deciding: list[Claim], policy: Policy) -> PassVerdict:
     """Another JIT setting: the device code is judged anew, every other cause stays."""
-    others = [claim for claim in deciding if claim.rule not in _DEVICE]
+    met_as_is = {(item.rule, str(load.unit.library)) for load in aim.loads for item in load.selection.obstacles}
+    others = [claim for claim in deciding if claim.rule not in _DEVICE and (claim.rule, claim.group) not in met_as_is]
     loads = [load for load in replay(aim, jit, policy) if not load.excused]
     met = Counter[str]()
     for load in loads:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from pipeline.audit.kernels import KernelReport
-    from pipeline.formats.facts import EntryFacts, Inventory
+    from pipeline.formats.facts import Inventory
     from pipeline.model.distribution import Distribution
     from pipeline.model.finding import Finding
     from pipeline.model.lane import Target
@@ -91,13 +91,10 @@ def _examinations(subject: Subject, rules: tuple[Rule, ...]) -> list[tuple[Rule,
     found = [(rule, rule.check(subject)) for rule in rules]
     if subject.rehearsal is None:
         return found
-    from pipeline.rules.rehearsed import rehearsed_claims
+    from pipeline.rules.rehearsed import merged, rehearsed_claims
 
     rehearsed = rehearsed_claims(subject)
-    return [
-        (rule, replace(done, claims=(*done.claims, *(claim for claim in rehearsed if claim.rule == rule.id))))
-        for rule, done in found
-    ]
+    return [(rule, replace(done, claims=merged(rule.id, done.claims, rehearsed))) for rule, done in found]
 
 
 def _kernels(subject: Subject) -> KernelReport | None:
@@ -169,7 +166,7 @@ def units_in(inventories: Sequence[Inventory]) -> Units:
 
 
 def _examined(inventories: Sequence[Inventory]) -> Examined:
-    kinds = [entry.kind for inventory in inventories for entry in _entries(inventory)]
+    kinds = [entry.kind for inventory in inventories for entry in inventory.entries]
     return Examined(
         members=sum(inventory.members for inventory in inventories),
         elf=sum(len(inventory.elves) for inventory in inventories),
@@ -179,23 +176,17 @@ def _examined(inventories: Sequence[Inventory]) -> Examined:
     )
 
 
-def _entries(inventory: Inventory) -> Iterator[EntryFacts]:
-    """Every image, those inside concatenated containers too."""
-    for fatbin in inventory.fatbins:
-        for entry in fatbin.entries:
-            yield from entry.nested or (entry,)
-    for image in inventory.bare:
-        yield image.entry
-
-
 def _payload_outcome(inventories: Sequence[Inventory]) -> Outcome:
     """Whether compressed payloads were looked into: their headers alone do not show damage."""
-    packed = sum(1 for inventory in inventories for entry in _entries(inventory) if entry.codec is not Codec.NONE)
-    if not packed:
+    entries = [entry for inventory in inventories for entry in inventory.entries]
+    packed = sum(1 for entry in entries if entry.codec is not Codec.NONE)
+    unread = sum(1 for entry in entries if entry.kind is EntryKind.PTX and entry.text is None)
+    if not packed and not unread:
         return Outcome(rule=PAYLOAD, status=Status.NOT_APPLICABLE, examined=0, reason="no compressed payload")
     if all(inventory.deep for inventory in inventories):
         return Outcome(rule=PAYLOAD, status=Status.PASS, examined=packed)
-    reason = f"payload not examined: {packed} compressed entries were judged by their headers; --deep unpacks them"
+    texts = f", {unread} PTX texts not read for what they ask of a GPU" if unread else ""
+    reason = f"payload not examined: {packed} compressed entries were judged by their headers{texts}; --deep reads them"
     return Outcome(rule=PAYLOAD, status=Status.SKIPPED, examined=0, reason=reason)
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from pipeline.formats.demangle import group_of
 from pipeline.rules.kernel_missing import gaps
 from pipeline.rules.kernel_view import contents_by_path, served
-from pipeline.rules.static_shared_memory import RESERVED, RESERVED_FROM
-from pipeline.rules.unit import library_of
+from pipeline.rules.unit import RESERVED, RESERVED_FROM, library_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

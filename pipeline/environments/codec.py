@@ -15,6 +15,7 @@ from pipeline.formats.facts import (
     LoaderConf,
     MetadataFile,
     Opaque,
+    PtxContent,
     SymbolNeed,
 )
 from pipeline.model.arch import TargetArch
@@ -163,6 +164,7 @@ def _write_entries(entries: Sequence[EntryFacts]) -> Json:
         "identifier": coded([entry.identifier for entry in entries], _same),
         "cubin": coded([entry.cubin for entry in entries], _write_cubin),
         "error": coded([entry.payload_error for entry in entries], _same),
+        "text": coded([entry.text for entry in entries], _write_text),
         "holds": column([len(entry.nested) for entry in entries]),
         "nested": _write_entries(nested) if nested else None,
     }
@@ -190,6 +192,7 @@ def _read_entries(content: Json) -> Iterator[EntryFacts]:
         (tuple(islice(inner, holds)) for holds in plain(content["holds"], count)),
         decoded(content["cubin"], count, _read_cubin),
         decoded(content["error"], count, _same),
+        decoded(content["text"], count, _read_text),
     )
 
 
@@ -202,6 +205,17 @@ def _kind(number: int) -> EntryKind | int:
 
 def _read_arch(text: str | None) -> TargetArch | None:
     return TargetArch.parse(text) if text is not None else None
+
+
+def _write_text(text: PtxContent | None) -> Json:
+    return None if text is None else [text.kernels, text.shared, text.largest, list(text.instructions)]
+
+
+def _read_text(content: Json) -> PtxContent | None:
+    if content is None:
+        return None
+    kernels, shared, largest, instructions = content
+    return PtxContent(int(kernels), int(shared), str(largest), tuple(map(str, instructions)))
 
 
 def _write_cubin(cubin: CubinFacts | None) -> Json:

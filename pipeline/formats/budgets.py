@@ -15,7 +15,8 @@ class Budgets:
     may keep. ``expansion`` bounds decompressed against compressed bytes once ``expansion_free`` bytes are out.
     ``entries`` and ``containers`` are per container and per section, ``all_entries`` per artifact, attempts
     counted; ``kernels`` and ``kernel_names`` (bytes) are per artifact. ``examined`` is the size up to which a cubin is
-    looked into even when the run is not deep.
+    looked into even when the run is not deep. ``perused`` are the unpacked bytes of PTX, and of cubins up to
+    ``perused_cubin``, that such a run reads in one file, and only in files that are not larger than ``buffered``.
     """
 
     nesting: int = 8
@@ -37,6 +38,8 @@ class Budgets:
     version_needs: int = 65_536
     name: int = 64 * KIB
     examined: int = 4 * KIB
+    perused: int = 4 * MIB
+    perused_cubin: int = 16 * KIB
     payload: int = 256 * MIB
 
 

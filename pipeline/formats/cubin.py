@@ -23,6 +23,7 @@ ABI_7, ABI_8 = (0x33, 7), (0x41, 8)
 _ABI7_ACCELERATED, _ABI8_ACCELERATED = 0x800, 0x8
 _COMPAT_ACCELERATED = 0x09
 _CUDA_API_VERSION = 0x37
+SHARED = ".nv.shared."
 _NOTE_CUINFO = 1000
 _FUNCTION, _ENTRY = 2, 0x10
 _SIZED = 4
@@ -54,6 +55,7 @@ def cubin_facts(image: ElfImage) -> CubinFacts:
     """Facts of a cubin whose skeleton is read already; ``FormatError`` where it is damaged."""
     facts = header_facts(image.header)
     toolkit = facts.toolkit if facts.toolkit is not None else _toolkit(image)
+    shared, largest = max(_shared(image), default=(0, ""))
     return CubinFacts(
         arch=_arch(image.header, accelerated=_accelerated(image)),
         os_abi=facts.os_abi,
@@ -62,7 +64,16 @@ def cubin_facts(image: ElfImage) -> CubinFacts:
         toolkit=toolkit,
         kernels=sum(1 for _ in entry_symbols(image)),
         relocatable=facts.relocatable,
+        shared=shared,
+        largest=largest,
     )
+
+
+def _shared(image: ElfImage) -> Iterator[tuple[int, str]]:
+    """Static shared memory of each kernel that has some."""
+    for section in image.sections:
+        if section.name.startswith(SHARED):
+            yield section.size, section.name.removeprefix(SHARED)
 
 
 def _arch(header: ElfHeader, *, accelerated: bool) -> TargetArch | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pipeline.binary import PIECE, FormatError
@@ -108,10 +108,11 @@ def find_all(view: View, span: tuple[int, int], needle: Needle) -> Iterator[int]
 
 def containers(image: ElfImage, reader: ContainerReader) -> Iterator[Container | Flaw]:
     """All containers of a host ELF file: of nvcc's two sections, then those embedded in other data."""
+    unread = replace(reader, inspect=reader.inspect.of_linker_input())
     for section in image.sections:
         span = (section.offset, section.offset + section.size)
         if section.name in {LOADED, LINKED} and section.in_file:
-            yield from read_run(image.view, section.name, span, reader)
+            yield from read_run(image.view, section.name, span, reader if section.name == LOADED else unread)
     if not _surely_none(image.view):
         for name, span in _data_spans(image):
             yield from _embedded(image.view, name, span, reader)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from pipeline.model.image import Codec, EntryKind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pipeline.model.arch import TargetArch
     from pipeline.model.paths import MemberPath
     from pipeline.model.versions import PtxVersion
@@ -27,6 +29,7 @@ __all__ = [
     "LoaderConf",
     "MetadataFile",
     "Opaque",
+    "PtxContent",
     "SymbolNeed",
 ]
 
@@ -41,7 +44,8 @@ class CubinFacts:
     """Facts of a cubin's ELF header and notes, where the payload can be read.
 
     ``abi`` is 7 (OS ABI 0x33) or 8 (0x41); ``toolkit`` is the producing toolkit as major*10+minor where
-    noted; ``kernels`` counts entry functions, 0 for the link-time stub that nvcc puts into programs.
+    noted; ``kernels`` counts entry functions, 0 for the link-time stub that nvcc puts into programs. ``shared`` are
+    the bytes of the largest ``.nv.shared`` section (with what is reserved), ``largest`` the kernel that it belongs to.
     """
 
     arch: TargetArch | None
@@ -51,6 +55,23 @@ class CubinFacts:
     toolkit: int | None
     kernels: int | None
     relocatable: bool
+    shared: int = 0
+    largest: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PtxContent:
+    """What a PTX text holds besides its first directives, where it was read.
+
+    ``kernels`` counts entry functions; ``shared`` are the most bytes of static shared memory that one of them declares,
+    ``largest`` its name; ``instructions`` are the different ones that not every GPU has as a matter of course, with
+    their modifiers (``redux.sync.add.s32``), sorted.
+    """
+
+    kernels: int
+    shared: int
+    largest: str
+    instructions: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +100,8 @@ class EntryFacts:
     field as it stands (1.7/1.8 for cubins). ``offset`` is the header's, from the start of the member.
     ``nested`` are the members of a concatenated container; their ``offset`` and ``payload_size`` are the
     image's inside the decompressed payload. ``cubin`` is set where the payload was looked into;
-    ``payload_error`` says what was wrong with it under a deep run. ``kernels`` are the entry functions, sorted by
-    name, where the run asked for them; ``None`` where the payload was not read for them.
+    ``payload_error`` says what was wrong with it under a deep run. ``text`` is set for PTX that was read. ``kernels``
+    are the entry functions, sorted by name, where the run asked for them; ``None`` where the payload was not read so.
     """
 
     index: int
@@ -99,6 +120,7 @@ class EntryFacts:
     nested: tuple[EntryFacts, ...] = ()
     cubin: CubinFacts | None = None
     payload_error: str | None = None
+    text: PtxContent | None = None
     kernels: tuple[KernelFacts, ...] | None = None
 
 
@@ -259,3 +281,12 @@ class Inventory:
     images: tuple[ImageFacts, ...] = ()
     loader_confs: tuple[LoaderConf, ...] = ()
     metadata: tuple[MetadataFile, ...] = ()
+
+    @property
+    def entries(self) -> Iterator[EntryFacts]:
+        """Every image of device code, those inside concatenated containers too."""
+        for fatbin in self.fatbins:
+            for entry in fatbin.entries:
+                yield from entry.nested or (entry,)
+        for image in self.bare:
+            yield image.entry

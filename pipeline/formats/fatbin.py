@@ -7,11 +7,12 @@ Layout measured on the output of nvcc, fatbinary and libnvfatbin, 11.2 to 13.5; 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from pipeline.binary import FormatError
 from pipeline.formats.facts import Codec, EntryFacts, EntryKind
+from pipeline.formats.inspection import NOTHING
 from pipeline.formats.needle import Needle
 from pipeline.model.arch import ArchKind, ArchSuffix, TargetArch
 from pipeline.model.versions import PtxVersion
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from pipeline.binary import View
     from pipeline.formats.budgets import Budgets
-    from pipeline.formats.facts import CubinFacts, KernelFacts
+    from pipeline.formats.inspection import Inspector
 
 MAGIC = b"\x50\xed\x55\xba"
 CONTAINER_VERSION = 1
@@ -47,38 +48,6 @@ class ContainerHeader:
     version: int
     header_size: int
     size: int
-
-
-@dataclass(frozen=True, slots=True)
-class Payload:
-    """What a look at an entry's payload gave; ``nested`` for each image of a concatenated container."""
-
-    cubin: CubinFacts | None = None
-    error: str | None = None
-    kernels: tuple[KernelFacts, ...] | None = None
-    nested: tuple[Payload, ...] = ()
-
-    def on(self, entry: EntryFacts) -> EntryFacts:
-        """The entry with what was seen in its payload."""
-        nested = entry.nested
-        if self.nested:
-            nested = tuple(found.on(image) for found, image in zip(self.nested, entry.nested, strict=True))
-        return replace(entry, cubin=self.cubin, payload_error=self.error, kernels=self.kernels, nested=nested)
-
-
-NOTHING = Payload()
-
-
-class Inspector(Protocol):
-    """Looks into payloads, as far as the run asks for it."""
-
-    def appetite(self, entry: EntryFacts) -> int:
-        """How many bytes of the payload ``__call__`` will read."""
-        ...
-
-    def __call__(self, view: View, entry: EntryFacts) -> Payload:
-        """Report on the payload of ``entry``, whose offset is relative to ``view``."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from pipeline.binary import BufferView, FormatError
 from pipeline.formats import elf
 from pipeline.formats.cubin import cubin_facts, header_facts
 from pipeline.formats.facts import Codec, EntryFacts, EntryKind
-from pipeline.formats.fatbin import FLAG_SCRAMBLED, NOTHING, Payload
+from pipeline.formats.fatbin import FLAG_SCRAMBLED
+from pipeline.formats.inspection import NOTHING, Payload
 from pipeline.formats.lz4_prefix import lz4_prefix
-from pipeline.formats.ptx import check_packed_ptx
+from pipeline.formats.ptx import check_packed_ptx, whole_text
 
 if TYPE_CHECKING:
     from pipeline.binary import View
     from pipeline.formats.budgets import Budgets
     from pipeline.formats.elf import ElfImage
-    from pipeline.formats.facts import KernelFacts
+    from pipeline.formats.facts import KernelFacts, PtxContent
     from pipeline.formats.kernels import KernelNames
+    from pipeline.model.arch import TargetArch
 
 CODE_OF_ABI_7 = (1, 7)
 PACKED_HEAD = 128
 """Bytes of an LZ4 block that surely hold the 64 of an ELF header."""
+
+
+@dataclass(slots=True)
+class Allowance:
+    """Unpacked bytes that a run which is not deep may still read of one file's payloads."""
+
+    left: int
+
+    def grants(self, size: int) -> bool:
+        """Whether so many bytes are left, which are then gone."""
+        granted = size <= self.left
+        self.left -= size if granted else 0
+        return granted
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +46,20 @@ class Glance:
 
     A small cubin is worth unpacking because the ELF without kernels that nvcc links into programs is small. Of those
     that LZ4 packs, the header is unpacked where it names the toolkit (ABI 7): only there can a driver be old enough for
-    the CUDA major to matter.
+    the CUDA major to matter. With an ``allowance``, as files of moderate size have, PTX and larger cubins are read too.
     """
 
     budgets: Budgets
+    allowance: Allowance | None = None
+
+    def of_file(self, size: int) -> Glance:
+        """With a fresh allowance where the file is no larger than what may be held."""
+        fresh = Allowance(self.budgets.perused) if size <= self.budgets.buffered else None
+        return replace(self, allowance=fresh)
+
+    def of_linker_input(self) -> Glance:
+        """Without an allowance."""
+        return replace(self, allowance=None)
 
     def appetite(self, entry: EntryFacts) -> int:
         """All of a small cubin, the ELF header of a plain one, nothing of anything else."""
@@ -49,6 +74,8 @@ class Glance:
     def __call__(self, view: View, entry: EntryFacts) -> Payload:
         """Report the cubin's facts where they are cheap; say nothing about anything else."""
         wanted = self.appetite(entry)
+        if wanted != entry.payload_size and self._perused(entry):
+            return peruse(view, entry, self.budgets)
         if wanted == 0:
             return NOTHING
         if wanted == entry.payload_size:
@@ -60,6 +87,24 @@ class Glance:
             return Payload(cubin=header_facts(elf.parse_header(head)))
         except FormatError as error:
             return Payload(error=f"the cubin's header is damaged: {error.message}")
+
+    def _perused(self, entry: EntryFacts) -> bool:
+        size = max(entry.payload_size, entry.uncompressed_size)
+        if self.allowance is None or entry.flags & FLAG_SCRAMBLED:
+            return False
+        small = entry.kind is EntryKind.CUBIN and size <= self.budgets.perused_cubin
+        return (small or entry.kind is EntryKind.PTX) and self.allowance.grants(size)
+
+
+def peruse(view: View, entry: EntryFacts, budgets: Budgets) -> Payload:
+    """Read one payload of PTX or machine code; damage in it is for deep runs to find."""
+    try:
+        content = unpack(view, entry, budgets)
+        if entry.kind is EntryKind.CUBIN:
+            return Payload(cubin_facts(elf.read_elf(BufferView(content), budgets)))
+        return Payload(text=content_of_ptx(whole_text(content, entry.ptx), entry.arch, budgets))
+    except FormatError:
+        return NOTHING
 
 
 def _packed_header(head: bytes) -> Payload:
@@ -81,6 +126,14 @@ class Examination:
         """Everything, up to the limit."""
         return entry.payload_size if entry.payload_size <= self.budgets.payload else 0
 
+    def of_file(self, size: int) -> Examination:  # noqa: ARG002
+        """Itself: everything is read of every file."""
+        return self
+
+    def of_linker_input(self) -> Examination:
+        """Itself."""
+        return self
+
     def __call__(self, view: View, entry: EntryFacts) -> Payload:
         """Report the payload's facts, or what is wrong with it."""
         return examine(view, entry, self.budgets, self.names)
@@ -93,24 +146,24 @@ def examine(view: View, entry: EntryFacts, budgets: Budgets, names: KernelNames 
     try:
         content = unpack(view, entry, budgets)
         if not entry.nested:
-            return read_image(BufferView(content), entry.kind, budgets, names)
+            return read_image(BufferView(content), entry, budgets, names)
         whole = BufferView(content)
-        parts = ((whole.window(image.offset, image.payload_size), image.kind) for image in entry.nested)
-        found = tuple(read_image(part, kind, budgets, names) for part, kind in parts)
-        return Payload(nested=found) if names is not None else NOTHING
+        parts = ((whole.window(image.offset, image.payload_size), image) for image in entry.nested)
+        return Payload(nested=tuple(read_image(part, image, budgets, names) for part, image in parts))
     except FormatError as error:
         return Payload(error=error.message)
 
 
-def read_image(content: View, kind: int, budgets: Budgets, names: KernelNames | None) -> Payload:
+def read_image(content: View, entry: EntryFacts, budgets: Budgets, names: KernelNames | None) -> Payload:
     """Read one unpacked image; ``FormatError`` where it is not what its header says."""
-    if kind == EntryKind.CUBIN:
+    if entry.kind == EntryKind.CUBIN:
         image = elf.read_elf(content, budgets)
         return Payload(cubin_facts(image), kernels=None if names is None else kernels_in_cubin(image, names))
-    if kind == EntryKind.PTX:
+    if entry.kind == EntryKind.PTX:
         text = content.head(content.size)
         check_packed_ptx(text)
-        return NOTHING if names is None else Payload(kernels=kernels_in_ptx(text, names))
+        read = content_of_ptx(whole_text(text, entry.ptx), entry.arch, budgets)
+        return Payload(text=read, kernels=None if names is None else kernels_in_ptx(text, names))
     return NOTHING
 
 
@@ -119,6 +172,13 @@ def kernels_in_cubin(image: ElfImage, names: KernelNames) -> tuple[KernelFacts, 
     from pipeline.formats.kernels import cubin_kernels
 
     return cubin_kernels(image, names)
+
+
+def content_of_ptx(text: bytes, arch: TargetArch | None, budgets: Budgets) -> PtxContent:
+    """``read_content``, which runs that meet no PTX do not load."""
+    from pipeline.formats.ptx_content import read_content
+
+    return read_content(text, arch, budgets)
 
 
 def kernels_in_ptx(text: bytes, names: KernelNames) -> tuple[KernelFacts, ...]:

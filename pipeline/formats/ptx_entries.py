@@ -25,8 +25,9 @@ _SHARED = re.compile(
 _EXTERN = re.compile(rb"\.extern\s+$")
 _LINE_COMMENT = re.compile(rb"//[^\n]*+")
 _BOUNDS = re.compile(rb"\.(maxntid|reqntid)\s+([0-9]{1,9}(?:\s*,\s*[0-9]{1,9}){0,2})")
-_MOST, _MOST_SEARCHED = 100_000, 1 << 32
+_MOST = 100_000
 _NUMBER = re.compile(rb"[0-9]+")
+_NAME = re.compile(rb"(?<![A-Za-z0-9_$%.])[A-Za-z_$%][A-Za-z0-9_$]*+(?!\.)")
 
 
 @dataclass(slots=True)
@@ -92,8 +93,6 @@ def ptx_kernels(text: bytes, names: KernelNames) -> tuple[KernelFacts, ...]:
         return ()
     found = _Text(_LINE_COMMENT.sub(b"", _without_blocks(text)))
     found.read()
-    if len(found.common) * len(text) > _MOST_SEARCHED:
-        raise FormatError(f"{len(found.common)} shared variables outside of kernels in one PTX text")
     return names.collect(_kernels(found, names))
 
 
@@ -107,10 +106,11 @@ def _without_blocks(text: bytes) -> bytes:
 
 
 def _kernels(found: _Text, names: KernelNames) -> Iterator[KernelFacts]:
+    common = {name: (place, size, align) for place, (name, size, align) in enumerate(found.common)}
     for entry in found.entries:
-        for name, size, align in found.common:
-            if found.text.find(name, entry.start, entry.end) >= 0:
-                entry.add(size, align)
+        used = set(_NAME.findall(found.text, entry.start, entry.end)) if common else set[bytes]()
+        for _, size, align in sorted(common[name] for name in used & common.keys()):
+            entry.add(size, align)
         threads, exact = entry.block
         yield KernelFacts(names.name(entry.name), static_shared=entry.shared, threads=threads, exact=exact)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.binary import PIECE, BufferView, FormatError, SparseView
 from pipeline.formats import elf, fatbin
-from pipeline.formats.fatbin import NOTHING, Payload
+from pipeline.formats.inspection import NOTHING, Payload
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -77,6 +77,14 @@ class Recalled:
     def __call__(self, view: View, entry: EntryFacts) -> Payload:  # noqa: ARG002
         """Repeat what was found at that offset."""
         return self.seen.get(entry.offset, NOTHING)
+
+    def of_file(self, size: int) -> Recalled:  # noqa: ARG002
+        """Itself: it is for one file anyway."""
+        return self
+
+    def of_linker_input(self) -> Recalled:
+        """Itself."""
+        return self
 
 
 def sift(stream: Stream, reader: ContainerReader) -> tuple[SparseView, Recalled]:

@@ -14,8 +14,9 @@ from pipeline.formats.facts import EntryKind
 from pipeline.formats.fatbin import ContainerReader, EntryNames
 from pipeline.formats.payload import Examination
 from pipeline.rules.choice import JitPass, Selection, Via
+from pipeline.rules.kernelless import is_link_stub
 from pipeline.rules.selection import select
-from pipeline.rules.unit import Unit, images_of, is_link_stub, units_of
+from pipeline.rules.unit import Unit, images_of, units_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -81,7 +82,8 @@ class Forecaster:
     @classmethod
     def of(cls, inventory: Inventory, target: Target, policy: Policy, declaration: Declaration | None) -> Forecaster:
         """Judge the artifact as an audit would."""
-        aim = aim_at(target, units_of(inventory).loaded, declaration, policy)
+        units = units_of(inventory).loaded
+        aim = _without_links(aim_at(target, units, declaration, policy), policy)
         passes = {JitPass.AS_IS: aim.loads, **{jit: replay(aim, jit, policy) for jit in _ENFORCED}}
         fates: dict[MemberPath, Forecast] = {}
         for loads in zip(*passes.values(), strict=True):
@@ -159,6 +161,24 @@ def _forecast(loads: Mapping[JitPass, Load | _Alone]) -> Forecast:
     results = {jit: None if load.selection.doubtful else load.selection.result for jit, load in loads.items()}
     why = plain.selection.obstacles[0].observed if plain.selection.obstacles else ""
     return Forecast(results, plain.selection.via, plain.excused, why)
+
+
+def _without_links(aim: Aim, policy: Policy) -> Aim:
+    """The fates of containers as such: a driver is given each alone, and no runtime links its parts.
+
+    What a runtime would link at the program's start is absent in the final container by design.
+    """
+    if aim.gpu is None:
+        return aim
+    gpu, driver = aim.gpu, aim.target.driver
+    loads = []
+    for load in aim.loads:
+        if load.unit.images and load.unit.linked:
+            alone = select(replace(load.unit, linked=()), gpu, driver, JitPass.AS_IS, policy)
+            excused = load.excused or (load.selection.loads and alone.via is Via.NOTHING)
+            load = replace(load, unit=replace(load.unit, linked=()), selection=alone, excused=excused)  # noqa: PLW2901
+        loads.append(load)
+    return replace(aim, loads=tuple(loads))
 
 
 def _bare_role(image: BareImage) -> Role:

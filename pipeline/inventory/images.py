@@ -10,7 +10,7 @@ from pipeline.formats.cubin import cubin_facts
 from pipeline.formats.elf import read_elf
 from pipeline.formats.facts import BareImage, Codec, CubinFacts, EntryFacts, EntryKind, FatbinFacts, KernelFacts
 from pipeline.formats.host import read_host
-from pipeline.formats.payload import kernels_in_cubin, kernels_in_ptx
+from pipeline.formats.payload import content_of_ptx, kernels_in_cubin, kernels_in_ptx
 from pipeline.formats.ptx import PtxFacts, read_ptx
 from pipeline.formats.registered import registered_names
 from pipeline.formats.stream import Stream
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from pipeline.model.paths import MemberPath
 
 _SUFFIX_FLAG = {ArchSuffix.NONE: 0, ArchSuffix.SPECIFIC: 0x100000, ArchSuffix.FAMILY: 0x200000}
-_PTX_DIRECTIVES = 64 << 10
 
 
 def visit_elf(view: View, path: MemberPath, ledger: Ledger, reader: ContainerReader) -> None:
@@ -106,13 +105,16 @@ def visit_cubin(view: View, path: MemberPath, ledger: Ledger) -> None:
 
 
 def visit_ptx(content: View | Stream, path: MemberPath, ledger: Ledger) -> None:
-    """Note a PTX file; kernels are listed where the text can be held."""
-    limit = _PTX_DIRECTIVES if ledger.names is None else ledger.budgets.buffered
+    """Note a PTX file; it is read to its end where the text can be held."""
+    limit = ledger.budgets.buffered if ledger.deep else ledger.budgets.perused
     head = content.peek(limit) if isinstance(content, Stream) else content.head(limit)
     facts = read_ptx(head)
     size = _size(content)
-    kernels = None if ledger.names is None or size > len(head) else kernels_in_ptx(head, ledger.names)
-    ledger.bare.append(BareImage(path, _bare(EntryKind.PTX, facts.target, size, facts, kernels)))
+    complete = size <= len(head)
+    kernels = None if ledger.names is None or not complete else kernels_in_ptx(head, ledger.names)
+    entry = _bare(EntryKind.PTX, facts.target, size, facts, kernels)
+    text = content_of_ptx(head, facts.target, ledger.budgets) if complete else None
+    ledger.bare.append(BareImage(path, replace(entry, text=text)))
 
 
 def visit_unlinked(kind: EntryKind, content: View | Stream, path: MemberPath, ledger: Ledger) -> None:

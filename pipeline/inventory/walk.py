@@ -84,6 +84,9 @@ class Walk:
 
             content, recalled = sift(content, reader)
             reader = replace(reader, inspect=recalled)
+        elif kind in {Kind.ELF, Kind.FATBIN}:
+            content = whole(content, ledger.budgets)
+            reader = replace(reader, inspect=reader.inspect.of_file(content.size))
         match kind:
             case Kind.ELF:
                 images.visit_elf(whole(content, ledger.budgets), path, ledger, reader)

@@ -13,8 +13,8 @@ from pipeline.model.jit import JitLanguage, JitOutput
 from pipeline.model.paths import printable
 from pipeline.rules import register_budget
 from pipeline.rules.assembly import Ending
-from pipeline.rules.static_shared_memory import RESERVED, RESERVED_FROM, STATIC_LIMIT
 from pipeline.rules.subject import Claim, Effect
+from pipeline.rules.unit import RESERVED, RESERVED_FROM, STATIC_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

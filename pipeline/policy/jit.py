@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from pipeline.model.arch import ArchKind, TargetArch
+from pipeline.model.arch import ArchKind, ArchSuffix, TargetArch
 from pipeline.model.versions import ToolkitVersion
 from pipeline.policy.unknown import InconsistentTables, UnknownCompiler
 
@@ -66,13 +66,29 @@ class Feature:
         """Whether ``text`` uses it."""
         return re.search(self.pattern, text) is not None
 
+    def is_had_by(self, arch: TargetArch) -> bool:
+        """Whether code for ``arch`` may use it; of suffixes only that there is one counts."""
+        suffixed = arch.suffix is not ArchSuffix.NONE or self.first.suffix is ArchSuffix.NONE
+        return arch.number >= self.first.number and suffixed
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """An instruction, and the feature that the architecture it was written for does not have."""
+
+    instruction: str
+    feature: Feature
+
 
 @dataclass(frozen=True, slots=True)
 class JitTables:
-    """The two tables. Rows of wheels rise with the toolkit."""
+    """The two tables. Rows of wheels rise with the toolkit. ``asked`` are answers of ``lacking`` so far."""
 
     wheels: tuple[JitWheel, ...]
     features: tuple[Feature, ...]
+    asked: dict[tuple[tuple[str, ...], TargetArch], tuple[Lacking, ...]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     def wheel(self, part: Part, cuda: ToolkitVersion, platform: str) -> JitWheel:
         """The wheel with that part of the toolkit (major and minor count); ``UnknownCompiler`` where is none."""
@@ -94,6 +110,17 @@ class JitTables:
     def used_in(self, text: str, language: FeatureLanguage) -> Iterator[Feature]:
         """Every feature that ``text`` uses, in the order of the table."""
         return (row for row in self.features if row.language is language and row.is_in(text))
+
+    def lacking(self, instructions: tuple[str, ...], arch: TargetArch) -> tuple[Lacking, ...]:
+        """Those of PTX instructions that a text for ``arch`` may not use, whichever GPU it is compiled for.
+
+        That they are refused was measured for every row and every architecture, by ptxas 12.9 and 13.5.
+        """
+        key = (instructions, arch)
+        if key not in self.asked:
+            used = [(name, row) for name in instructions for row in self.used_in(name, FeatureLanguage.PTX)]
+            self.asked[key] = tuple(Lacking(name, row) for name, row in used if not row.is_had_by(arch))
+        return self.asked[key]
 
 
 def jit_tables(wheels: Iterable[Row], features: Iterable[Row]) -> JitTables:

@@ -1,7 +1,9 @@
 """Code that is compiled on the user's machine uses an instruction that this GPU does not have.
 
 What: source or PTX that is compiled for a target's SM and refused by the compiler, because an instruction, a modifier
-or a directive begins with a later SM. Two ways find it. `audit --rehearse` gives PTX that would be served by JIT to the
+or a directive begins with a later SM. Three ways find it. PTX texts up to 4 MiB of a file of up to 32 MiB are read in
+every audit, and their instructions compared with what their own `.target` has (`cubingate policy ptx_features`); larger
+ones are told as not examined. `audit --rehearse` gives PTX that would be served by JIT to the
 assembler of the driver's CUDA version. Kernel sources that a product compiles at run time (CUDA C++ through NVRTC,
 Triton, inline PTX) are compiled for every promised SM. A finding names instruction, place and the SM that has it first.
 
@@ -21,14 +23,40 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pipeline.rules.rehearsal_examination import examine
+from pipeline.rules.device import Told, device_claims
+from pipeline.rules.obstacle import Obstacle
+from pipeline.rules.rehearsal_examination import NOT_REHEARSED, examine
+from pipeline.rules.subject import Examination
 
 if TYPE_CHECKING:
-    from pipeline.rules.subject import Examination, Subject
+    from pipeline.policy import Policy
+    from pipeline.rules.subject import Aim, Subject
+    from pipeline.rules.unit import Image
 
 RULE = "jit-feature"
 
 
+def obstacle(image: Image, policy: Policy) -> Obstacle | None:
+    """Whether the text uses what its own target does not have: every driver refuses it on every GPU."""
+    lacking = policy.jit.lacking(image.instructions, image.arch) if image.arch is not None else ()
+    if not lacking:
+        return None
+    worst = max(lacking, key=lambda item: (item.feature.first.number, item.instruction))
+    begins = f"begins with sm_{worst.feature.first.name}"
+    return Obstacle(RULE, "CUDA_ERROR_INVALID_PTX", f"{worst.instruction} in {image.what}: {begins}")
+
+
 def check(subject: Subject) -> Examination:
-    """How much was assembled; what came of it is told by ``rehearsed``, which all rules share."""
-    return examine(subject)
+    """What texts say themselves; what assemblers say is told by ``rehearsed``, which all rules share."""
+    claims = device_claims(subject, RULE, _told)
+    read = sum(1 for inventory in subject.inventories for entry in inventory.entries if entry.text is not None)
+    if subject.rehearsal is not None:
+        return Examination(max(examine(subject).examined, len(claims)), claims, examine(subject).not_applicable)
+    if not read or not subject.aims:
+        return Examination(0, (), NOT_REHEARSED)
+    return Examination(read, claims)
+
+
+def _told(aim: Aim, _met: Obstacle) -> Told:
+    remedy = "guard it by architecture (#if __CUDA_ARCH__ >= …), or write PTX for an architecture that has it"
+    return Told(f"compiled from PTX on sm_{aim.target.sm} by driver {aim.target.driver}", remedy)

@@ -47,6 +47,7 @@ def rehearsed_claims(subject: Subject) -> tuple[Claim, ...]:
         for aim in subject.aims
         for load in aim.loads
         for met in load.selection.obstacles
+        if met.rule not in {FEATURE, SHARED}
     }
     listed = all(inventory.kernels for inventory in subject.inventories)
     return tuple(
@@ -55,6 +56,14 @@ def rehearsed_claims(subject: Subject) -> tuple[Claim, ...]:
         for claim in _of_target(target, subject)
         if (target.target, claim.rule, claim.group) not in said and not (listed and claim.rule == SHARED)
     )
+
+
+def merged(rule: str, own: tuple[Claim, ...], rehearsed: tuple[Claim, ...]) -> tuple[Claim, ...]:
+    """A rule's claims: what an assembler says about a library on a target stands for what the rule read itself."""
+    mine = [claim for claim in rehearsed if claim.rule == rule]
+    said = {(target, claim.group) for claim in mine for target in claim.targets}
+    kept = (claim for claim in own if not any((target, claim.group) in said for target in claim.targets))
+    return (*kept, *mine)
 
 
 @dataclass(slots=True)

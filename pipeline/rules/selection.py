@@ -8,11 +8,21 @@ fault has another name for a bare PTX file than inside a container.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pipeline.formats.facts import Codec, EntryKind
 from pipeline.model.arch import ArchSuffix
-from pipeline.rules import arch_suffix, cubin_abi, fatbin_codec, fatbin_kind, ptx_isa, toolkit_major
+from pipeline.rules import (
+    arch_suffix,
+    cubin_abi,
+    fatbin_codec,
+    fatbin_kind,
+    jit_feature,
+    ptx_isa,
+    static_shared_memory,
+    toolkit_major,
+)
 from pipeline.rules.choice import JitPass, Selection, Via
 from pipeline.rules.obstacle import Certainty, Obstacle
 from pipeline.rules.unit import flat
@@ -26,11 +36,25 @@ if TYPE_CHECKING:
 NO_BINARY = "CUDA_ERROR_NO_BINARY_FOR_GPU"
 JIT_DISABLED = "CUDA_ERROR_JIT_COMPILATION_DISABLED"
 INVALID_PTX = "CUDA_ERROR_INVALID_PTX"
+INVALID_SOURCE = "CUDA_ERROR_INVALID_SOURCE"
 _SPECIFICITY = (ArchSuffix.NONE, ArchSuffix.FAMILY, ArchSuffix.SPECIFIC)
 
 
 def select(unit: Unit, gpu: Gpu, driver: DriverVersion, jit: JitPass, policy: Policy) -> Selection:
-    """Predict the driver's choice among a unit's images; ``UnknownDriver`` outside the tables."""
+    """Predict the driver's choice among a unit's images; ``UnknownDriver`` outside the tables.
+
+    Where a device-linked program has nothing for the GPU, its relocatable parts are linked at its start, out of PTX:
+    seen on an H200 with driver 580.159.04, with and without a final cubin for another SM. Where a part has no PTX it
+    fails.
+    """
+    own = _select_own(unit, gpu, driver, jit, policy)
+    if own.via is not Via.NOTHING or not unit.linked:
+        return own
+    parts = [_select_own(replace(unit, images=images), gpu, driver, jit, policy) for images in unit.linked]
+    return next((part for part in parts if not part.loads), replace(parts[0], via=Via.JIT))
+
+
+def _select_own(unit: Unit, gpu: Gpu, driver: DriverVersion, jit: JitPass, policy: Policy) -> Selection:
     readable = _readable(unit.images, driver, policy)
     if unit.bare:
         return _select_bare(unit.images[0], gpu, driver, jit, policy)
@@ -43,7 +67,7 @@ def select(unit: Unit, gpu: Gpu, driver: DriverVersion, jit: JitPass, policy: Po
     best = max(texts, key=_rank)
     if jit is JitPass.FORBIDDEN:
         return Selection(best, Via.JIT, (_jit_disabled(best),))
-    return _judged_ptx(best, driver, policy, _doubts(unit.images, driver, policy))
+    return _judged_ptx(best, gpu, driver, policy, _doubts(unit.images, driver, policy))
 
 
 def _select_bare(image: Image, gpu: Gpu, driver: DriverVersion, jit: JitPass, policy: Policy) -> Selection:
@@ -59,7 +83,7 @@ def _select_bare(image: Image, gpu: Gpu, driver: DriverVersion, jit: JitPass, po
     if unreadable is None and not runs:
         gap = _gap((image,), gpu, driver, policy)
         return Selection(None, Via.NOTHING, (Obstacle(gap.rule, INVALID_PTX, gap.observed, gap.floor),))
-    return _judged_ptx(image, driver, policy, ())
+    return _judged_ptx(image, gpu, driver, policy, ())
 
 
 def _readable(images: tuple[Image, ...], driver: DriverVersion, policy: Policy) -> list[Image]:
@@ -105,8 +129,16 @@ def _judged_cubin(
     return Selection(image, Via.CUBIN, _ordered((*found, *doubts)))
 
 
-def _judged_ptx(image: Image, driver: DriverVersion, policy: Policy, doubts: tuple[Obstacle, ...]) -> Selection:
-    found = (ptx_isa.obstacle(image, driver, policy), fatbin_codec.obstacle(image, driver, policy), _damage(image))
+def _judged_ptx(
+    image: Image, gpu: Gpu, driver: DriverVersion, policy: Policy, doubts: tuple[Obstacle, ...]
+) -> Selection:
+    found = (
+        ptx_isa.obstacle(image, driver, policy),
+        fatbin_codec.obstacle(image, driver, policy),
+        _damage(image),
+        jit_feature.obstacle(image, policy),
+        static_shared_memory.obstacle(image, gpu.number, policy),
+    )
     return Selection(image, Via.JIT, _ordered((*found, *doubts)))
 
 
@@ -124,11 +156,14 @@ def _damage(image: Image) -> Obstacle | None:
 
 
 def _mislabelled(image: Image, gpu: Gpu, policy: Policy) -> Obstacle | None:
-    """An entry that promises code for this GPU and holds an ELF for another: the choice falls on it all the same."""
+    """An entry that promises code for this GPU and holds an ELF for another: the choice falls on it all the same.
+
+    The error is what an H200 with driver 580.159.04 answers, JIT forbidden or not.
+    """
     inside = image.inside
     if inside is None or inside.runs_on(gpu, image_tegra=policy.tegra(inside.number)):
         return None
-    return Obstacle("corrupt-input", NO_BINARY, f"an ELF for {inside} in an entry that says {image.arch}")
+    return Obstacle("corrupt-input", INVALID_SOURCE, f"an ELF for {inside} in an entry that says {image.arch}")
 
 
 def _jit_disabled(image: Image) -> Obstacle:

@@ -13,6 +13,7 @@ from pipeline.formats.facts import Codec, EntryKind
 from pipeline.model.arch import ArchSuffix
 from pipeline.model.paths import MemberPath
 from pipeline.model.versions import ToolkitVersion
+from pipeline.rules.kernelless import has_no_kernels
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,16 +22,15 @@ if TYPE_CHECKING:
     from pipeline.model.arch import TargetArch
     from pipeline.model.versions import PtxVersion
 
-# The kernel-less ELF that nvcc's device link step leaves in every program is 0.6 to 1.6 KiB for each toolkit from
-# 11.8 to 13.5; the smallest cubin with a kernel is 2.3 KB. Only used where the payload cannot be read.
-LARGEST_LINK_STUB = 1664
-# What nvcc writes as PTX for a file without device code: version, target and address size, 56 to 68 bytes from 11.8 to
-# 13.5. An entry function does not fit in what is left.
-LARGEST_EMPTY_PTX = 72
+STATIC_LIMIT = 48 << 10
+"""Static shared memory that every GPU has for a block."""
+RESERVED, RESERVED_FROM = 1 << 10, 90
+"""What cubins for SM 9.0 and later count on top, for the system."""
 _CUBIN_ABI = {(1, 7): 7, (1, 8): 8}
 # PTX ISA 7.x is CUDA 11.x, 8.x is 12.x, 9.x is 13.x.
 _FIRST_PTX_MAJOR, _PTX_TO_CUDA = 7, 4
 _ABI8_SPECIFIC = 0x8
+_DEVICE_LINKED = 2  # version of the wrapper by which a program registers what `-rdc=true` linked in advance
 _HEADER_OF_12 = 96
 
 
@@ -41,6 +41,8 @@ class Image:
     ``abi`` is the cubin's ELF ABI generation (0 for other kinds). ``ptx`` is set for PTX. ``toolkit`` is the
     producing toolkit where the payload names it. ``damage`` is the payload's fault, found by looking into it.
     ``inside`` is the architecture of a cubin's ELF where it contradicts the entry's, by which the driver chooses.
+    ``instructions`` of PTX are those that not every GPU has; ``shared`` is the most static shared memory of a kernel,
+    called ``largest``, where it is over what every GPU has, else 0.
     """
 
     kind: EntryKind | int
@@ -52,6 +54,9 @@ class Image:
     toolkit: ToolkitVersion | None = None
     damage: str | None = None
     inside: TargetArch | None = None
+    instructions: tuple[str, ...] = ()
+    shared: int = 0
+    largest: str = ""
     nested: tuple[Image, ...] = ()
 
     @property
@@ -81,7 +86,8 @@ class Unit:
 
     ``library`` is the member the containers lie in; ``path`` the first container. ``bare`` marks a cubin or PTX
     file; ``count`` how many containers the unit stands for, ``paths`` all of them; ``entries`` how many entries each
-    has.
+    has. ``linked`` are the relocatable containers of the same program: where the final one has nothing for a GPU, the
+    runtime links their PTX when the program starts.
     """
 
     library: MemberPath
@@ -90,6 +96,7 @@ class Unit:
     bare: bool = False
     count: int = 1
     paths: tuple[MemberPath, ...] = field(default=(), compare=False, repr=False)
+    linked: tuple[tuple[Image, ...], ...] = ()
 
     @property
     def entries(self) -> int:
@@ -132,17 +139,26 @@ class _Census:
     """Collects containers by what decides about them."""
 
     traces: dict[MemberPath, frozenset[int]]
-    found: dict[tuple[MemberPath, tuple[Image, ...], bool], list[MemberPath]] = field(default_factory=dict)
+    found: dict[tuple[MemberPath, tuple[Image, ...], bool, bool], list[MemberPath]] = field(default_factory=dict)
+    hollow: dict[MemberPath, MemberPath] = field(default_factory=dict)
+    parts: dict[MemberPath, dict[tuple[Image, ...], None]] = field(default_factory=dict)
     empty: int = 0
     stubs: int = 0
     relocatable: int = 0
     foreign: int = 0
 
     def add(self, fatbin: FatbinFacts, own: frozenset[int]) -> None:
+        final = fatbin.wrapper == _DEVICE_LINKED
         if not fatbin.entries:
             self.empty += 1
+            if final:
+                self.hollow[library_of(fatbin)] = fatbin.path
         elif fatbin.relocatable:
             self.relocatable += 1
+            if fatbin.wrapper is not None:
+                library = library_of(fatbin)
+                images = _images(fatbin.entries, own or self.traces[library])
+                self.parts.setdefault(library, {})[images] = None
         elif has_no_kernels(fatbin):
             self.stubs += 1
         else:
@@ -151,21 +167,28 @@ class _Census:
             if not any(image.loadable_kind for image in images):
                 self.foreign += 1
             else:
-                self.found.setdefault((library, images, False), []).append(fatbin.path)
+                self.found.setdefault((library, images, False, final), []).append(fatbin.path)
 
     def add_bare(self, image: BareImage) -> None:
         images = images_of((image.entry,), frozenset())
         if not images[0].loadable_kind:
             self.foreign += 1
             return
-        self.found.setdefault((image.path, images, True), []).append(image.path)
+        self.found.setdefault((image.path, images, True, False), []).append(image.path)
 
     def units(self) -> Units:
-        loaded = (
-            Unit(library, paths[0], images, bare, len(paths), tuple(paths))
-            for (library, images, bare), paths in self.found.items()
-        )
+        loaded = [
+            Unit(library, paths[0], images, bare, len(paths), tuple(paths), self._linked(library) if final else ())
+            for (library, images, bare, final), paths in self.found.items()
+        ]
+        # A program for which nothing was linked in advance: all of it is linked when it starts.
+        for library, path in self.hollow.items():
+            if linked := self._linked(library):
+                loaded.append(Unit(library, path, (), paths=(path,), linked=linked))
         return Units(tuple(loaded), self.empty, self.stubs, self.relocatable, self.foreign)
+
+    def _linked(self, library: MemberPath) -> tuple[tuple[Image, ...], ...]:
+        return tuple(self.parts.get(library, ()))
 
 
 def units_of(inventory: Inventory) -> Units:
@@ -187,47 +210,6 @@ def library_of(fatbin: FatbinFacts) -> MemberPath:
     parts = fatbin.path.parts[: -2 if fatbin.section else -1] or fatbin.path.parts
     archive = next((place for place, part in enumerate(parts) if part.endswith(".a")), len(parts) - 1)
     return MemberPath(parts[: archive + 1])
-
-
-def is_link_stub(fatbin: FatbinFacts) -> bool:
-    """Whether the container is what nvcc's device link leaves behind when there is nothing to link: no kernels.
-
-    It has one ELF for each real architecture of the list, and never PTX.
-    """
-    if not fatbin.entries or not fatbin.section:
-        return False
-    return all(entry.kind is EntryKind.CUBIN and _without_kernels(entry) for entry in fatbin.entries)
-
-
-def has_no_kernels(fatbin: FatbinFacts) -> bool:
-    """Whether nothing can be launched from the container: a link stub, or what nvcc writes for a file without kernels.
-
-    Such a container is never loaded (modules are loaded when a kernel of theirs is launched), so it is neither
-    coverage nor a gap, whatever architectures its list has. Where payloads were read, they decide.
-    """
-    if is_link_stub(fatbin):
-        return True
-    entries = [inner for entry in fatbin.entries for inner in entry.nested or (entry,)]
-    read = all(entry.kernels is not None for entry in entries)
-    if read or not fatbin.section:
-        return read and not any(entry.kernels for entry in entries)
-    return any(entry.kind is EntryKind.CUBIN for entry in entries) and all(map(_is_empty, entries))
-
-
-def _is_empty(entry: EntryFacts) -> bool:
-    if entry.kind is EntryKind.PTX:
-        return _size(entry) <= LARGEST_EMPTY_PTX
-    return entry.kind is EntryKind.CUBIN and _without_kernels(entry)
-
-
-def _size(entry: EntryFacts) -> int:
-    return entry.uncompressed_size if entry.codec is not Codec.NONE else entry.payload_size
-
-
-def _without_kernels(entry: EntryFacts) -> bool:
-    if entry.cubin is not None and entry.cubin.kernels is not None:
-        return entry.cubin.kernels == 0
-    return _size(entry) <= LARGEST_LINK_STUB
 
 
 def images_of(entries: tuple[EntryFacts, ...], library: frozenset[int]) -> tuple[Image, ...]:
@@ -255,7 +237,19 @@ def _traces(entries: tuple[EntryFacts, ...]) -> Iterator[int]:
 def _image(entry: EntryFacts, siblings: frozenset[int]) -> Image:
     if entry.kind is not EntryKind.CUBIN:
         nested = tuple(_image(inner, siblings) for inner in entry.nested)
-        return Image(entry.kind, entry.arch, entry.codec, entry.ptx, damage=entry.payload_error, nested=nested)
+        shared, largest = _shared(entry)
+        return Image(
+            kind=entry.kind,
+            arch=entry.arch,
+            codec=entry.codec,
+            ptx=entry.ptx,
+            damage=entry.payload_error,
+            instructions=entry.text.instructions if entry.text is not None else (),
+            shared=shared,
+            largest=largest,
+            nested=nested,
+        )
+    shared, largest = _shared(entry)
     noted = entry.cubin.toolkit if entry.cubin is not None else None
     return Image(
         kind=entry.kind,
@@ -266,7 +260,19 @@ def _image(entry: EntryFacts, siblings: frozenset[int]) -> Image:
         toolkit=ToolkitVersion(f"{noted // 10}.{noted % 10}") if noted else None,
         damage=entry.payload_error,
         inside=_contradiction(entry),
+        shared=shared,
+        largest=largest,
     )
+
+
+def _shared(entry: EntryFacts) -> tuple[int, str]:
+    """The most static shared memory of a kernel and its name, without what cubins reserve; where it is remarkable."""
+    content = entry.text or entry.cubin
+    if content is None:
+        return 0, ""
+    reserves = entry.cubin is not None and entry.arch is not None and entry.arch.number >= RESERVED_FROM
+    size = content.shared - (RESERVED if reserves else 0)
+    return (size, content.largest) if size > STATIC_LIMIT else (0, "")
 
 
 def _contradiction(entry: EntryFacts) -> TargetArch | None:

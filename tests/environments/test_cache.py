@@ -73,16 +73,19 @@ def test_nothing_of_a_large_library_is_lost(tmp_path: Path, monkeypatch: pytest.
     assert len(first.fatbins) > 1
 
 
+SHARED = ("shared", "largest")
+
+
 def test_every_field_of_the_facts_is_kept() -> None:
     """A field that is added to these types must be added to the codec: this test is its reminder."""
     assert EntryFacts.__slots__ == (
         *("index", "kind", "arch", "codec", "flags", "code_version", "ptx", "offset", "header_size", "payload_size"),
-        *("compressed_size", "uncompressed_size", "identifier", "nested", "cubin", "payload_error", "kernels"),
+        *("compressed_size", "uncompressed_size", "identifier", "nested", "cubin", "payload_error", "text", "kernels"),
     )
     assert FatbinFacts.__slots__ == (
         *("path", "section", "index", "offset", "size", "version", "entries", "relocatable", "wrapper", "registered"),
     )
-    assert CubinFacts.__slots__ == ("arch", "os_abi", "abi", "e_flags", "toolkit", "kernels", "relocatable")
+    assert CubinFacts.__slots__ == ("arch", "os_abi", "abi", "e_flags", "toolkit", "kernels", "relocatable", *SHARED)
     assert len(ElfFacts.__slots__) == 19
 
 

@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-_PAYLOAD = 8192  # more than what is looked into without being asked to
+_PAYLOAD = 20 << 10  # more than what is looked into without being asked to
 _SUFFIX = {"": 0, "a": 0x100000, "f": 0x200000}
 
 
 def cubin(arch: str, serial: int = 0, *, size: int = _PAYLOAD) -> bytes:
     """An entry with a cubin of toolkit 13.x for ``arch`` (``90a``); ``serial`` makes its bytes another's.
 
-    One of less than 4 KiB is looked into, and has no kernels.
+    One of up to 16 KiB is looked into, and has no kernels.
     """
     number = int(arch.rstrip("af"))
     flags = 0x06000000 | number << 8 | (4 if number <= 90 else 2)
@@ -28,7 +28,7 @@ def cubin(arch: str, serial: int = 0, *, size: int = _PAYLOAD) -> bytes:
 def ptx(arch: str, version: str = "9.0", serial: int = 0) -> bytes:
     """An entry with PTX of that ISA version for ``arch``."""
     major, minor = version.split(".")
-    text = f".version {version}\n.target sm_{arch}\n.address_size 64\n// {serial}\n"
+    text = f".version {version}\n.target sm_{arch}\n.address_size 64\n// {serial}\n.visible .entry k(){{ret;}}\n"
     return _entry(1, arch, (int(major), int(minor)), text.encode().ljust(_PAYLOAD, b"\n"))
 
 

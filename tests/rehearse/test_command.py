@@ -108,10 +108,12 @@ def test_the_healthy_twin_in_words(tmp_path: Path, state: Path) -> None:
 
 
 def test_without_the_option_nothing_is_assembled_and_nothing_said_to_be(tmp_path: Path) -> None:
-    status, found = document(written(tmp_path, "tanh.approx.f32 %f1, %f2;"), "--target", "61@535")
+    status, found = document(written(tmp_path, "call nothing;"), "--target", "61@535")
     assert (status, "rehearsal" in found) == (0, False)
     outcomes = {outcome["rule"]: outcome["status"] for outcome in found["outcomes"]}
-    assert (outcomes["jit-feature"], outcomes["rehearsal"]) == ("not-applicable", "not-applicable")
+    assert (outcomes["jit-feature"], outcomes["rehearsal"]) == ("pass", "not-applicable")
+    status, found = document(written(tmp_path, "tanh.approx.f32 %f1, %f2;"), "--target", "61@535")
+    assert (status, found["targets"][0]["causes"], "rehearsal" in found) == (1, ["jit-feature"], False)
 
 
 def test_offline_without_the_assembler_is_unknown(tmp_path: Path) -> None:

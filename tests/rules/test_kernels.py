@@ -142,7 +142,7 @@ def test_ptx_that_serves_is_held_to_it_too(tmp_path: Path, policy: Policy) -> No
 
 def test_without_the_option_the_rules_do_not_apply(tmp_path: Path, policy: Policy) -> None:
     report = run_audit([packed(*LOST)(tmp_path)], [policy.parse_target("80@570")], policy)
-    rules = {"kernel-missing", "static-shared-memory", "register-budget"}
+    rules = {"kernel-missing", "register-budget"}
     outcomes = [outcome for outcome in report.outcomes if outcome.rule in rules]
     assert {outcome.status for outcome in outcomes} == {Status.NOT_APPLICABLE}
     assert all("--kernels" in (outcome.reason or "") for outcome in outcomes)

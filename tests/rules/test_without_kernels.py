@@ -54,16 +54,21 @@ def test_one_kernel_in_it_does(tmp_path: Path, *, kernels: bool) -> None:
     assert report.targets[0].fatbins.total == 2
 
 
-def test_of_a_file_with_variables_only_the_payload_says_so(tmp_path: Path) -> None:
-    unit = default_unit("".join(f".global .align 4 .b32 word{number} = 7;\n" for number in range(40)))
-    assert audited(tmp_path, unit).targets[0].causes == ("ptx-isa",)
-    assert audited(tmp_path, unit, kernels=True).targets[0].verdict == "pass"
+@pytest.mark.parametrize("kernels", [False, True])
+@pytest.mark.parametrize("words", [40, 120])
+def test_of_a_file_with_variables_only_the_payload_says_so(words: int, tmp_path: Path, *, kernels: bool) -> None:
+    variables = "".join(f".global .align 4 .b32 word{number} = 7;\n" for number in range(words))
+    assert audited(tmp_path, default_unit(variables), kernels=kernels).targets[0].verdict == "pass"
+    launched = default_unit(f"{variables}.visible .entry k(){{ret;}}")
+    assert audited(tmp_path / "k", launched, kernels=kernels).targets[0].causes == ("ptx-isa",)
 
 
-def test_ptx_alone_counts_until_it_is_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kernels", [False, True])
+def test_ptx_alone_counts_where_it_has_a_kernel(tmp_path: Path, *, kernels: bool) -> None:
     unit = pack([Image("ptx", "90", ptx("8.7", "sm_90"))], "12.8", "none")
-    assert audited(tmp_path, unit).targets[0].verdict == "fail"
-    assert audited(tmp_path, unit, kernels=True).targets[0].verdict == "pass"
+    assert audited(tmp_path, unit, kernels=kernels).targets[0].verdict == "pass"
+    unit = pack([Image("ptx", "90", ptx("8.7", "sm_90", ".visible .entry k(){ret;}"))], "12.8", "none")
+    assert audited(tmp_path / "k", unit, kernels=kernels).targets[0].verdict == "fail"
 
 
 def test_the_toolkits_distribution_brings_its_parts() -> None:
