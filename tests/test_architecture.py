@@ -40,10 +40,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "evidence": {"model", "policy"},
     "gate": {"model", "policy", "evidence"},
     "compat": {"model", "gate"},
+    "pick": {"audit", "formats", "policy", "model", "machine"},
     "attest": {"model", "gate", "evidence"},
     "publishers": {"model", "gate", "compat", "attest"},
     "report": {
         *("model", "matrix", "gate", "audit", "diff", "explain", "formats", "rules", "policy", "serve", "gpu", "jit"),
+        "pick",
+        "resources",
     },
 }
 UPPER = {"stages", "commands", "cli", "__main__", "__init__"}

@@ -14,6 +14,7 @@ from pipeline.commands.artifact import HELP, artifact
 from pipeline.commands.jit_sources import audit_jit_sources
 from pipeline.commands.locks import add_lock_options, lock_reader
 from pipeline.commands.options import (
+    AUDIT_FORMATS,
     add_format,
     add_lanes,
     add_matrix,
@@ -79,7 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_lock_options(parser)
     add_state(parser)
-    add_format(parser)
+    add_format(parser, AUDIT_FORMATS)
     add_output(parser)
 
 
@@ -175,6 +176,12 @@ def _written(arguments: argparse.Namespace, report: AuditReport) -> str:
         from pipeline.report.audit_json import audit_json
 
         return audit_json(report)
+    if arguments.format != "text":
+        from pipeline.report.told import told_audit
+        from pipeline.report.written import written_audit
+
+        told = told_audit(report, _lane(arguments) if arguments.lane or arguments.matrix else None)
+        return written_audit(arguments.format, told, Path.cwd())
     from pipeline.report.audit_text import audit_text
 
     return audit_text(report, colour=colored(arguments), width=terminal_width(arguments))

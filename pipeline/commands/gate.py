@@ -36,7 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--self-test", action="store_true", help="show the gate known-bad evidence and artifacts; it must refuse each"
     )
-    options.add_format(parser)
+    options.add_format(parser, options.GATE_FORMATS)
     options.add_output(parser)
 
 
@@ -59,6 +59,8 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
 
 def _self_test(arguments: argparse.Namespace) -> ExitStatus:
     """Status 1 when the gate approved what it must refuse, or refused what it must approve."""
+    if arguments.format not in {"text", "json"}:
+        raise UsageError(f"--self-test has no {arguments.format}", remedy="ask for text or json")
     from pipeline.gate.self_test import run_self_test
     from pipeline.policy import load_policy
     from pipeline.policy.digest import tables_digest
@@ -87,11 +89,18 @@ def _rendered(arguments: argparse.Namespace, verdicts: Sequence[LaneVerdict]) ->
 
     if arguments.format == "json":
         return gate_document(verdicts)
+    told = verdicts if arguments.explain is None else [_named(arguments.explain, verdicts)]
+    if arguments.format != "text":
+        from pipeline.report.written import written_gate
+
+        return written_gate(arguments.format, told, Path.cwd())
     color = options.colored(arguments)
-    if arguments.explain is None:
-        return summary(verdicts, color=color)
-    named = [verdict for verdict in verdicts if verdict.lane.id == arguments.explain]
-    if not named:
-        known = ", ".join(verdict.lane.id for verdict in verdicts)
-        raise UsageError(f"no lane {arguments.explain!r}", remedy=f"lanes: {known}")
-    return explanation(named[0], color=color)
+    return summary(told, color=color) if arguments.explain is None else explanation(told[0], color=color)
+
+
+def _named(lane: str, verdicts: Sequence[LaneVerdict]) -> LaneVerdict:
+    for verdict in verdicts:
+        if verdict.lane.id == lane:
+            return verdict
+    known = ", ".join(verdict.lane.id for verdict in verdicts)
+    raise UsageError(f"no lane {lane!r}", remedy=f"lanes: {known}")

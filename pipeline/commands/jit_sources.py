@@ -37,7 +37,7 @@ def audit_jit_sources(arguments: argparse.Namespace, lane: Lane, policy: Policy)
     with Talk(sys.stderr, environment()).step(lane.id, "jit") as step:
         settings = jit_settings(arguments.state.resolve() / "cache", network, step)
         report = compiled(lane, targets, settings, bundle=_bundle(arguments.path))
-    emit(arguments, _written(arguments, report))
+    emit(arguments, _written(arguments, report, lane))
     return report.status
 
 
@@ -56,11 +56,18 @@ def _bundle(paths: list[Path | Source]) -> Path | None:
     return next((path for path in paths if isinstance(path, Path)), None)
 
 
-def _written(arguments: argparse.Namespace, report: JitReport) -> str:
+def _written(arguments: argparse.Namespace, report: JitReport, lane: Lane) -> str:
     if arguments.format == "json":
         from pipeline.report.jit_json import jit_json
 
         return jit_json(report)
+    if arguments.format != "text":
+        from pathlib import Path
+
+        from pipeline.report.told import told_jit
+        from pipeline.report.written import written_audit
+
+        return written_audit(arguments.format, told_jit(report, lane), Path.cwd())
     from pipeline.report.jit_text import jit_text
 
     return jit_text(report, color=colored(arguments), width=terminal_width(arguments))

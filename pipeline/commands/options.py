@@ -14,6 +14,10 @@ from pipeline.errors import InfrastructureError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+AUDIT_FORMATS = ("text", "json", "sarif", "junit", "markdown", "html", "annotations")
+GATE_FORMATS = ("text", "json", "junit", "markdown", "html", "annotations")
+"""What --format takes; the last one is for a step's log, where GitHub reads it."""
+
 
 def add_matrix(parser: argparse.ArgumentParser, *, default: str | None = "matrix.yaml") -> None:
     """``--matrix FILE``."""

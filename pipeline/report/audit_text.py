@@ -68,7 +68,7 @@ def _targets(report: AuditReport, *, colour: bool, width: int) -> Iterator[str]:
     widest = max((len(target.target.label) for target in report.targets), default=0)
     for target in report.targets:
         word = _WORDS[target.verdict]
-        first, *rest = folded([f"{word:<7}  {target.target.label:<{widest}}  {_why(target)}".rstrip()], width)
+        first, *rest = folded([f"{word:<7}  {target.target.label:<{widest}}  {why_of(target)}".rstrip()], width)
         yield first.replace(word, f"\x1b[{_COLOURS[target.verdict]}m{word}\x1b[0m", 1) if colour else first
         yield from rest
         if because := failing(report, target.target.label):
@@ -77,7 +77,8 @@ def _targets(report: AuditReport, *, colour: bool, width: int) -> Iterator[str]:
         yield ""
 
 
-def _why(target: TargetReport) -> str:
+def why_of(target: TargetReport) -> str:
+    """Causes, first error, how containers are served, and the driver that is needed, in one line."""
     parts = [", ".join(target.causes)] if target.causes else []
     if target.errors:
         parts.append(target.errors[0])

@@ -1,0 +1,78 @@
+"""An audit as one page: verdict, targets, findings with what to change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.model.finding import Severity, Status, Verdict
+from pipeline.model.size import size_text
+from pipeline.report.html_page import html_page
+from pipeline.report.shown import counted
+from pipeline.report.told import by_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pipeline.model.finding import Finding
+    from pipeline.report.told import RuleFindings, Told
+
+MOST_OF_A_RULE = 50
+MOST_FINDINGS = 1000
+MOST_ROWS = 500
+_WORDS = {Verdict.PASS: "✓ pass", Verdict.FAIL: "✕ fail", Verdict.UNKNOWN: "? unknown"}
+_SHADES = {Verdict.PASS: "g", Verdict.FAIL: "b", Verdict.UNKNOWN: "w"}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A word with its sign, and the class of its colour."""
+
+    word: str
+    shade: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownGroup:
+    """A rule's findings, those that the page has room for, and how many it has not."""
+
+    rule: str
+    severity: Severity
+    count: int
+    about: str
+    shown: tuple[Finding, ...]
+    left_out: int
+
+
+_SEVERITIES = {
+    Severity.ERROR: Mark("✕ error", "b"),
+    Severity.WARNING: Mark("! warning", "w"),
+    Severity.NOTE: Mark("i note", "i"),
+}
+
+
+def audit_html(told: Told) -> str:
+    """The page; lists that are too long for one end with how many more there are."""
+    values = {
+        "told": told,
+        "targets": told.targets[:MOST_ROWS],
+        "artifacts": told.artifacts[:MOST_OF_A_RULE],
+        "notes": told.notes[:MOST_ROWS],
+        "groups": tuple(_groups(by_rule(told.findings))),
+        "outcomes": [item for item in told.outcomes if item.status is not Status.PASS],
+        "passed": sum(item.status is Status.PASS for item in told.outcomes),
+        "words": _WORDS,
+        "shades": _SHADES,
+        "severities": _SEVERITIES,
+        "size": size_text,
+    }
+    return html_page("audit.j2", f"{told.verdict.value}: audit of {told.name}", values)
+
+
+def _groups(groups: Sequence[RuleFindings]) -> Iterator[ShownGroup]:
+    left = MOST_FINDINGS
+    for group in groups:
+        kept = group.findings[: min(MOST_OF_A_RULE, left)]
+        left -= len(kept)
+        about = counted(len(group.findings), "finding") if len(group.findings) > 1 else ""
+        yield ShownGroup(group.rule, group.severity, group.count, about, kept, len(group.findings) - len(kept))
