@@ -39,6 +39,7 @@ class Kind(StrEnum):
     LZ4 = "lz4 stream"
     LZIP = "lzip stream"
     SQUASHFS = "squashfs image"
+    SELF_EXTRACTING = "script with something packed behind it"
     DATA = "data"
 
 
@@ -63,7 +64,12 @@ _MAGICS: tuple[tuple[bytes, Kind], ...] = (
     (b"LZIP\1", Kind.LZIP),
     (b"hsqs", Kind.SQUASHFS),
 )
-UNENTERED = frozenset((Kind.RPM, Kind.SEVEN_ZIP, Kind.RAR, Kind.CPIO, Kind.CABINET, Kind.LZ4, Kind.LZIP, Kind.SQUASHFS))
+UNENTERED = frozenset(
+    (
+        *(Kind.RPM, Kind.SEVEN_ZIP, Kind.RAR, Kind.CPIO, Kind.CABINET, Kind.LZ4, Kind.LZIP, Kind.SQUASHFS),
+        Kind.SELF_EXTRACTING,
+    )
+)
 """Archives that may hold anything and are not looked into: named, so that nobody takes them for examined."""
 _ANY_MAGIC = tuple(magic for magic, _ in _MAGICS)
 

@@ -67,6 +67,12 @@ class Walk:
         if kind in _IMAGES:
             self._image(kind, content, path)
             return kind.value
+        if kind in {Kind.DATA, Kind.PE}:
+            from pipeline.inventory.appended import enter_appended
+
+            found = enter_appended(head, content, path, self.ledger, self._enter)
+            if found:
+                return found
         if kind is Kind.DATA and is_loader_conf(path.name):
             self.ledger.loader_confs.append(LoaderConf(path, read_loader_conf(head)))
         elif kind is Kind.DATA and is_package_metadata(path.name):
@@ -89,7 +95,9 @@ class Walk:
             reader = replace(reader, inspect=reader.inspect.of_file(content.size))
         match kind:
             case Kind.ELF:
-                images.visit_elf(whole(content, ledger.budgets), path, ledger, reader)
+                view = whole(content, ledger.budgets)
+                images.visit_elf(view, path, ledger, reader)
+                self._behind(view, path)
             case Kind.FATBIN:
                 images.visit_fatbin(whole(content, ledger.budgets), path, ledger, reader)
             case Kind.CUBIN:
@@ -98,6 +106,12 @@ class Walk:
                 images.visit_ptx(content, path, ledger)
             case _:
                 images.visit_unlinked(_UNLINKED[kind], content, path, ledger)
+
+    def _behind(self, view: View, path: MemberPath) -> None:
+        """Walk the zip archive that may follow a program."""
+        from pipeline.inventory.appended import enter_zip_behind
+
+        enter_zip_behind(view, path, self._enter)
 
     def _enter(self, kind: Kind, content: View | Stream, path: MemberPath) -> str:
         if self.depth >= self.ledger.budgets.nesting:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pipeline.rules import (
     arch_missing,
     arch_suffix,
+    archive_unread,
     compat_shim,
     corrupt_input,
     cpu_flavour,
@@ -92,6 +93,7 @@ RULES: tuple[Rule, ...] = tuple(
         toolkit_mismatch,
         toolkit_mix,
         distribution_unread,
+        archive_unread,
         size_budget,
     )
 )

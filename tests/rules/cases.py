@@ -75,6 +75,17 @@ def bundle(*elves: Callable[[], Elf]) -> Callable[[Path], Path]:
     return make
 
 
+def beside(content: bytes) -> Callable[[Path], Path]:
+    """A library, and a file with this content."""
+
+    def make(folder: Path) -> Path:
+        build(kernels()(), folder / "bundle")
+        (folder / "bundle" / "more").write_bytes(content)
+        return folder / "bundle"
+
+    return make
+
+
 def kernels(**elf: object) -> Callable[[], Elf]:
     return lambda: Elf("libk.so", [container("12.8", "80")], **elf)  # type: ignore[arg-type]
 
@@ -286,6 +297,9 @@ TWINS: tuple[Twins, ...] = (
         "distribution-unread",
         Asked(with_torch(Package("product", editable="/src/product")), "80@580"),
         Asked(with_torch(Package("product")), "80@580"),
+    ),
+    Twins(
+        "archive-unread", Asked(beside(b"07070100" + bytes(4096)), "80@570"), Asked(beside(b"text\n" * 800), "80@570")
     ),
     Twins(
         "size-budget",
