@@ -42,6 +42,7 @@ def _asset(item: Approved) -> dict[str, Any]:
             "inferred": _inferred_drivers(item.verdict),
             "proven": _proven_drivers(item.verdict),
         },
+        **_serves(item.verdict),
         "targets": [target.to_json() for target in item.verdict.targets],
         "checks": {check.check: check.standing.value for check in item.verdict.checks},
     }
@@ -59,6 +60,14 @@ def _inferred_drivers(verdict: LaneVerdict) -> dict[str, str | None]:
                     f"{verdict.lane.id}: the document of its audit on record is incomplete",
                     remedy="remove the record, and run the audit again",
                 ) from error
+    return {}
+
+
+def _serves(verdict: LaneVerdict) -> dict[str, Any]:
+    """How every GPU of the tables is served, as the audit on record has it; nothing where an older version made it."""
+    for check in verdict.checks:
+        if check.check == "audit" and check.evidence is not None and "serves" in check.evidence.document:
+            return {"serves": check.evidence.document["serves"]}
     return {}
 
 

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError
 from pipeline.model.evidence import Machine
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 _QUERY = "name,uuid,compute_cap,driver_version"
 _SMI_TIMEOUT = 20.0
+_MODULE = re.compile(r"Kernel Module\b.*?\s(\d{3}(?:\.\d+){1,2})\s")
+_MODEL = re.compile(r"^Model:\s*(.+?)\s*$", re.MULTILINE)
+_LONGEST = 4096  # bytes of a file in /proc
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +37,38 @@ class InstalledGpu:
     def label(self) -> str:
         """The target it is: ``90@580.65.06``."""
         return f"{self.sm}@{self.driver}"
+
+
+@dataclass(frozen=True, slots=True)
+class KernelDriver:
+    """The NVIDIA driver that the kernel has loaded, and the names of the boards that it runs."""
+
+    version: str
+    boards: tuple[str, ...]
+
+
+def kernel_driver(folder: Path) -> KernelDriver | None:
+    """Read ``/proc/driver/nvidia``, which containers see too; ``None`` where no driver is loaded.
+
+    ``InfrastructureError`` where its files say something else than drivers are known to.
+    """
+    try:
+        version = _read(folder / "version")
+        models = [_read(file) for file in sorted(folder.glob("gpus/*/information"))]
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InfrastructureError.of(error) from error
+    loaded = _MODULE.search(version)
+    boards = [_MODEL.search(model) for model in models]
+    if loaded is None or None in boards:
+        raise InfrastructureError(f"{folder} does not say which driver and boards these are")
+    return KernelDriver(loaded[1], tuple(board[1] for board in boards if board is not None))
+
+
+def _read(file: Path) -> str:
+    with file.open(encoding="utf-8", errors="replace") as text:
+        return text.read(_LONGEST)
 
 
 def installed_gpus() -> tuple[InstalledGpu, ...]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pipeline.model.distribution import Distribution
     from pipeline.model.finding import Finding, Outcome
     from pipeline.model.lane import Target
+    from pipeline.model.served import Serves
     from pipeline.rules.assembly import Rehearsal
 
 
@@ -125,7 +126,8 @@ class DistributionReport:
 class AuditReport:
     """Everything an audit says. ``deep`` tells whether compressed payloads were looked into.
 
-    ``kernels`` is their table where they were read, ``rehearsal`` what assemblers said where they were asked.
+    ``kernels`` is their table where they were read, ``rehearsal`` what assemblers said where they were asked,
+    ``serves`` every GPU of the tables where that was asked.
     ``asked`` is false when neither a target nor a declaration nor a host was named: then the audit only shows.
     """
 
@@ -143,6 +145,7 @@ class AuditReport:
     distributions: tuple[DistributionReport, ...] = ()
     libraries: tuple[LibraryReport, ...] = ()
     rehearsal: Rehearsal | None = None
+    serves: Serves | None = None
 
     @property
     def verdict(self) -> Verdict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,6 +49,7 @@ def run_audit(
     rules: tuple[Rule, ...] = RULES,
     cache: CachePlace | None = None,
     lock: ReadLock | None = None,
+    every_gpu: bool = False,
 ) -> AuditReport:
     """Audit files, folders or images; ``UsageError`` where one does not exist.
 
@@ -55,6 +57,7 @@ def run_audit(
     the declaration are judged, without ``host`` the declaration's. Up to ``workers`` processes read several paths.
     ``rehearse`` assembles the PTX that a target's driver would compile, ``cache`` knows files of folders from earlier
     looks, ``lock`` resolves lock files, which are files like any other without it; ``rules`` are those that judge.
+    ``every_gpu`` says of each GPU generation of the tables how it is served, whoever asked for it or not.
     """
     for path in paths:
         if isinstance(path, Path) and not path.exists():
@@ -72,9 +75,14 @@ def run_audit(
     if rehearse is not None:
         aims = tuple(aim_at(target, units_in(inventories).loaded, declaration, policy) for target in targets)
         rehearsal = rehearse(tuple(zip(paths, inventories, strict=True)), aims)
-    return audit_artifacts(
+    report = audit_artifacts(
         inventories, targets, declaration, host, policy, requirements=requirements, rehearsal=rehearsal, rules=rules
     )
+    if not every_gpu:
+        return report
+    from pipeline.audit.served import served_gpus  # most audits are about named targets
+
+    return replace(report, serves=served_gpus(inventories, declaration, policy))
 
 
 def _read_all(

@@ -17,6 +17,7 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("gate", "evidence in, verdict out; builds and runs nothing"),
     ("publish", "publish what the gate approved, byte for byte"),
     ("run", "plan, build, audit, smoke and gate; resumable"),
+    ("pick", "which published asset fits this (or that) machine, and why the others do not"),
     ("policy", "the facts that verdicts rest on, with their sources"),
     ("explain", "what a rule or CUDA error means and what to change"),
     ("doctor", "what this machine can do: engine, GPU, driver, toolkits, disk"),
@@ -25,5 +26,5 @@ COMMANDS: tuple[tuple[str, str], ...] = (
 )
 """The commands of this version, in the order of a release, each with the line that ``--help`` shows."""
 
-NOT_YET = ("pick", "init", "workflow")
+NOT_YET = ("init", "workflow")
 """Commands that the contract names and this version does not have."""

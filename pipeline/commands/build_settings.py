@@ -34,7 +34,7 @@ def settings_for(matrix: Path, environment: Mapping[str, str]) -> BuildSettings:
     proxies = {name: environment.get(name) or environment.get(name.lower()) for name in _PROXY_VARIABLES}
     network = Network(
         index_url=environment.get("PIP_INDEX_URL") or None,
-        ca_bundle=_ca_bundle(environment),
+        ca_bundle=ca_bundle(environment),
         proxies={name: value for name, value in proxies.items() if value},
     )
     return BuildSettings(
@@ -45,7 +45,8 @@ def settings_for(matrix: Path, environment: Mapping[str, str]) -> BuildSettings:
     )
 
 
-def _ca_bundle(environment: Mapping[str, str]) -> Path | None:
+def ca_bundle(environment: Mapping[str, str]) -> Path | None:
+    """The certificates that this machine's network needs; ``UsageError`` where the file is not there."""
     for name in _CA_VARIABLES:
         if environment.get(name):
             path = Path(environment[name])

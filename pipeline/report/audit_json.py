@@ -42,6 +42,7 @@ def audit_document(report: AuditReport) -> dict[str, Any]:
         "libraries": [library_content(item) for item in report.libraries],
         **({"kernels": kernels_content(report.kernels)} if report.kernels is not None else {}),
         **({"rehearsal": rehearsal_content(report.rehearsal)} if report.rehearsal is not None else {}),
+        **({"serves": report.serves.to_json()} if report.serves is not None else {}),
     }
 
 

@@ -24,7 +24,7 @@ def audit_lane(lane: Lane, artifact: Artifact, check: str, street: Street) -> Ob
     from pipeline.rules.declaration import Declaration
 
     with street.talk.step(lane.id, "audit"):
-        report = run_audit([artifact.path], [], load_policy(), declaration=Declaration.of(lane))
+        report = run_audit([artifact.path], [], load_policy(), declaration=Declaration.of(lane), every_gpu=True)
     outcome = _outcome(check, report)
     return Observation(outcome, this_machine(engine="none"), audit_document(report), report.status)
 
