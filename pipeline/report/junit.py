@@ -67,7 +67,7 @@ def _add(suite: Element, case: Case) -> None:
     about = {"classname": shown(case.classname), "name": shown(case.name), "time": f"{case.seconds:.3f}"}
     element = SubElement(suite, "testcase", about)
     if case.ending is not Ending.PASSED:
-        told = SubElement(element, case.ending.value, {"type": case.kind, "message": shown(case.message)})
+        told = SubElement(element, case.ending.value, {"type": shown(case.kind), "message": shown(case.message)})
         told.text = _text(case.lines)
 
 

@@ -32,7 +32,9 @@ MOST_RESULTS = 5000
 def sarif(told: Told, root: PurePath) -> str:
     """The log; paths are relative to ``root``, the top of the repository."""
     kept = told.findings[:MOST_RESULTS]
-    ids = list(dict.fromkeys([finding.rule for finding in kept] + [outcome.rule for outcome in told.outcomes]))
+    ids = list(
+        dict.fromkeys(shown(rule) for rule in [*(each.rule for each in kept), *(each.rule for each in told.outcomes)])
+    )
     driver = {
         "name": "cubingate",
         "version": __version__,
@@ -71,8 +73,8 @@ def _results(told: Told, kept: Sequence[Finding], numbers: dict[str, int], root:
         fingerprint = _fingerprint(told, finding, artifact)
         seen[fingerprint] += 1
         yield {
-            "ruleId": finding.rule,
-            "ruleIndex": numbers[finding.rule],
+            "ruleId": shown(finding.rule),
+            "ruleIndex": numbers[shown(finding.rule)],
             "level": finding.severity.value,
             "message": {"text": _message(finding, _where(finding, artifact))},
             "locations": [_location(told, finding, artifact, root)],

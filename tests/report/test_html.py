@@ -1,0 +1,219 @@
+"""The page needs nothing else, does nothing that foreign text says, and is right in a browser at any width."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+import shutil
+import subprocess
+import time
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pipeline.gate import judge
+from pipeline.model.finding import Status
+from pipeline.model.lane import Lane, Proof, Target, Waiver
+from pipeline.model.versions import DriverVersion
+from pipeline.report.audit_html import audit_html
+from pipeline.report.gate_html import MOST_COLUMNS, gate_html
+from tests.report.conftest import HOSTILE, hostile, many, told
+from tests.values import A30, CPU, TERMS, bundle, cuda_lane, record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pipeline.gate import LaneVerdict
+
+BROWSER = shutil.which("chromium")
+CARDS = ((61, "535"), (80, "535"), (86, "550"), (89, "550"), (90, "580"), (120, "580"))
+FOUND = [
+    {"severity": "error", "rule": "fatbin-codec", "observed": HOSTILE, "remedy": HOSTILE, "path": HOSTILE, "count": 143}
+]
+
+PROBE = """<body><script>
+for (const width of [390, 1280]) {{
+  const frame = document.createElement("iframe");
+  frame.style.cssText = `border:0;height:900px;width:${{width}}px`;
+  frame.src = "{}";
+  frame.onload = () => {{
+    const told = document.createElement("b");
+    told.textContent = frame.contentDocument.documentElement.scrollWidth;
+    document.body.append(told);
+  }};
+  document.body.append(frame);
+}}
+</script></body>"""
+"""Opens a page at two widths and writes down how wide its content became."""
+
+
+class Page(HTMLParser):
+    """The tags of a page with their attributes, and its text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def targets_of(number: int = len(CARDS)) -> tuple[Target, ...]:
+    proofs = (Proof.PROVEN, Proof.REHEARSED, Proof.INFERRED)
+    cards = [CARDS[index % len(CARDS)] for index in range(number)]
+    return tuple(
+        Target(sm, DriverVersion(f"{driver}.{index}.01"), gpu=f"GPU {sm}", suffices=proofs[index % 3])
+        for index, (sm, driver) in enumerate(cards)
+    )
+
+
+def lane_named(name: str, targets: tuple[Target, ...], **changes: object) -> Lane:
+    asked = tuple(check for target in targets for check in target.asked)
+    return cuda_lane(id=name, targets=targets, required=("audit", *asked), size_budget=900 << 20, **changes)
+
+
+def verdict(tmp_path: Path, lane: Lane, *, bad: int = 0, without: int = 0) -> LaneVerdict:
+    """The lane with all its evidence; a failure on SM ``bad``, none on SM ``without``."""
+    artifact = bundle(tmp_path, lane, lane.id.encode())
+    passes = [
+        {"sm": str(target.sm), "driver": str(target.driver), "verdict": "pass", "causes": [], "errors": []}
+        for target in lane.targets
+    ]
+    records = [record(lane, artifact, "audit", document={"targets": passes, "outcomes": []})]
+    for target in (item for item in lane.targets if item.sm != without):
+        machine = replace(A30, sm=target.sm, driver=str(target.driver), gpu=target.gpu)
+        for check in target.asked:
+            failed = target.sm == bad
+            records.append(
+                record(
+                    lane,
+                    artifact,
+                    check,
+                    status=Status.FAIL if failed else Status.PASS,
+                    machine=CPU if check.startswith("rehearse") else machine,
+                    document={"findings": FOUND} if failed else {},
+                )
+            )
+    return judge(lane, artifact, records, terms=TERMS)
+
+
+def mixed(tmp_path: Path) -> list[LaneVerdict]:
+    targets = targets_of()
+    waived = (Waiver(targets[3].checks[0], "runner in repair", "me", "2026-12-24"),)
+    return [
+        verdict(tmp_path, lane_named("cuda12.8-sm80", targets)),
+        verdict(tmp_path, lane_named("cuda12.4-waived", targets, waivers=waived), without=89),
+        verdict(tmp_path, lane_named("cuda11.8-שלום", targets), bad=61),
+        judge(lane_named("cuda13.0-sm90", targets[3:5]), None, [], terms=TERMS, why_no_artifact="not built: on demand"),
+    ]
+
+
+def pages(tmp_path: Path) -> dict[str, str]:
+    found = mixed(tmp_path)
+    return {
+        "gate-good": gate_html(found[:1]),
+        "gate-bad": gate_html(found[2:]),
+        "gate-mixed": gate_html(found),
+        "audit": audit_html(told()),
+        "audit-hostile": audit_html(hostile()),
+    }
+
+
+def test_a_page_needs_nothing_else_and_forbids_everything(tmp_path: Path) -> None:
+    for text in pages(tmp_path).values():
+        page = Page(text)
+        used = {name for _, attributes in page.tags for name in attributes}
+        assert not used & {"src", "srcset", "style", "action", "data"}
+        assert not [name for name in used if name.startswith("on")]
+        assert not {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object", "form", "base"}
+        links = [attributes["href"] or "" for tag, attributes in page.tags if tag == "a"]
+        assert all(link.startswith("#l") for link in links)
+        style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)
+        assert style is not None
+        assert "url(" not in style[1]
+        assert "@import" not in style[1]
+        digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
+        assert f"default-src 'none'; style-src 'sha256-{digest}'" in text.replace("&#39;", "'").replace("&#43;", "+")
+
+
+def test_foreign_text_is_shown_and_does_nothing(tmp_path: Path) -> None:
+    for name in ("audit-hostile", "gate-mixed"):
+        text = pages(tmp_path)[name]
+        assert "<img" not in text
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\u202e\udc00-\udfff]", text)
+        assert r"\x1b[31m\r\n::error::no\x00" in Page(text).text
+        assert "{{ 7 * 7 }}" in Page(text).text
+
+
+def test_tables_say_what_their_cells_are_about(tmp_path: Path) -> None:
+    page = Page(pages(tmp_path)["gate-mixed"])
+    assert all(attributes.get("scope") in {"col", "row"} for tag, attributes in page.tags if tag == "th")
+    regions = [attributes for _, attributes in page.tags if attributes.get("role") == "region"]
+    named = {attributes.get("id") for _, attributes in page.tags}
+    assert regions
+    assert all(item["aria-labelledby"] in named and item["tabindex"] == "0" for item in regions)
+    assert ("html", {"lang": "en"}) in page.tags
+
+
+def test_marks_are_words_and_signs_and_not_colour_alone(tmp_path: Path) -> None:
+    found = re.findall(r'<td class="\w">([^<]*)</td>', pages(tmp_path)["gate-mixed"])
+    assert {"● proven", "○ inferred", "✕ failed", "? missing", "✓ approved", "✕ refused", "·"} <= set(found)
+
+
+def test_the_page_names_what_refuses_and_what_to_change(tmp_path: Path) -> None:
+    text = Page(pages(tmp_path)["gate-mixed"]).text
+    assert "not built: on demand" in text
+    assert "fatbin-codec x143" in text
+    assert "of at most 900.0 MiB" in text
+
+
+def test_more_targets_than_columns_are_shown_by_sm(tmp_path: Path) -> None:
+    lane = lane_named("many", targets_of(MOST_COLUMNS + 8))
+    text = gate_html([verdict(tmp_path, lane, bad=80)])
+    assert text.count("<small>all drivers</small>") == len({sm for sm, _ in CARDS})
+    assert "✕ failed (worst of 8)" in text
+
+
+def test_very_many_findings_are_cut_and_counted() -> None:
+    text = audit_html(many(100_000))
+    assert len(text) < 2_000_000
+    assert text.count("19950 more findings of this rule are not shown here; JSON has all.") == 5
+
+
+def test_the_largest_matrix_is_small_and_quick(tmp_path: Path) -> None:
+    """256 lanes by 12 targets, the most jobs that GitHub starts."""
+    targets = targets_of(12)
+    found = [verdict(tmp_path, lane_named(f"cuda12.8-sm80-lane{index}", targets), bad=61) for index in range(256)]
+    before = time.monotonic()
+    text = gate_html(found)
+    assert len(text.encode()) < 2_000_000
+    assert time.monotonic() - before < 5  # seconds; half a second on two idle cores
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine")
+def test_in_a_browser_no_page_is_wider_than_the_screen(tmp_path: Path) -> None:
+    """Screenshots lie beside the test's files, for eyes; how wide a page became is asked of the browser."""
+    for name, text in pages(tmp_path).items():
+        page = tmp_path / f"{name}.html"
+        page.write_text(text, encoding="utf-8")
+        for width in (390, 1280):
+            _browser(tmp_path, f"--screenshot={tmp_path / f'{name}-{width}.png'}", f"--window-size={width},1600", page)
+        probe = tmp_path / "probe.html"
+        probe.write_text(PROBE.format(page.name), encoding="utf-8")
+        told_by = _browser(tmp_path, "--dump-dom", "--allow-file-access-from-files", probe)
+        assert sorted(map(int, re.findall(r"<b>(\d+)</b>", told_by))) == [390, 1280], name
+
+
+def _browser(folder: Path, *arguments: str | Path) -> str:
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={folder}/profile"]
+    *rest, page = arguments
+    command = [str(BROWSER), *options, *map(str, rest), (folder / page).as_uri()]
+    return subprocess.run(command, check=True, capture_output=True, timeout=120, text=True).stdout
