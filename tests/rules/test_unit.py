@@ -69,11 +69,17 @@ def changed(content: bytes, at: int, value: int, length: int) -> bytes:
 
 
 def test_an_entry_that_lies_about_its_gpu_fails_where_the_driver_takes_it(tmp_path: Path, policy: Policy) -> None:
-    """The driver chooses by the entry: code for sm_80 that says 90 is none for an A100 and damage for an H100."""
+    """The driver chooses by the entry: code for sm_80 that says 90 is none for an A100 and damage for an H100.
+
+    Errors as an H200 with driver 580.159.04 answers them (docs/evidence/h200-r580-questions.json).
+    """
     lying = changed(container("12.8", "80"), NUMBER, 90, 4)
-    for target, cause in (("80@570", "arch-missing"), ("90@570", "corrupt-input")):
+    for target, cause, error in (
+        ("80@570", "arch-missing", "CUDA_ERROR_NO_BINARY_FOR_GPU"),
+        ("90@570", "corrupt-input", "CUDA_ERROR_INVALID_SOURCE"),
+    ):
         answer = asked([lying], target, tmp_path / cause, policy)
-        assert (answer.verdict, answer.causes, answer.errors) == ("fail", (cause,), ("CUDA_ERROR_NO_BINARY_FOR_GPU",))
+        assert (answer.verdict, answer.causes, answer.errors) == ("fail", (cause,), (error,))
 
 
 def test_an_entry_that_lies_without_harm_loads(tmp_path: Path, policy: Policy) -> None:
