@@ -1,7 +1,8 @@
 """An import that the driver's libcuda does not export.
 
 What: a library or program imports a driver entry point (not weakly) that the target's driver does not have yet, for
-instance cuCtxCreate_v4 (CUDA 12.5) on R535.
+instance cuCtxCreate_v4 (CUDA 12.5) on R535. An entry point that the tables do not know is "unknown" where the file
+names libcuda.so.1 as its library: it may be newer than they are, or a typing error.
 
 Why: the dynamic linker refuses the library ("undefined symbol"), or the first call ends the process. Libraries that
 ask for entry points at run time (cuGetProcAddress, dlsym) are not affected.
@@ -53,10 +54,26 @@ def _driver_imports(elf: ElfFacts) -> Iterator[SymbolNeed]:
 def _claims(subject: Subject, imports: list[tuple[ElfFacts, SymbolNeed]]) -> Iterator[Claim]:
     for elf, need in imports:
         for aim in subject.aims:
-            if aim.doubt is None and need.name in subject.policy.symbols and elf.path not in aim.set_aside:
-                claim = _claim(subject, elf, need, aim)
+            if aim.doubt is None and elf.path not in aim.set_aside:
+                known = need.name in subject.policy.symbols
+                claim = _claim(subject, elf, need, aim) if known else _doubt(subject, elf, need, aim)
                 if claim is not None:
                     yield claim
+
+
+def _doubt(subject: Subject, elf: ElfFacts, need: SymbolNeed, aim: Aim) -> Claim | None:
+    if _LIBRARY not in {need.library, *elf.needed}:
+        return None
+    return Claim(
+        rule=RULE,
+        effect=Effect.DOUBT,
+        path=str(elf.path),
+        declared=f"driver >= {aim.target.driver}",
+        observed=f"imports {need.name}, an entry point that the tables of {subject.policy.date} do not know",
+        remedy="look the entry point up at run time, or link it weakly",
+        targets=(aim.label,),
+        group=str(elf.path),
+    )
 
 
 def _claim(subject: Subject, elf: ElfFacts, need: SymbolNeed, aim: Aim) -> Claim | None:
