@@ -1,0 +1,108 @@
+"""``--format`` of audit and gate: nothing but data on stdout, and the status that the verdict has in any format."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import fromstring
+
+import pytest
+
+from pipeline.cli import run
+from pipeline.commands.options import AUDIT_FORMATS, GATE_FORMATS
+from tests.e2e.street import write_matrix
+from tests.rules.forge import Elf, build, container
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BEGINS = {
+    "text": "",
+    "json": '{\n "schema_version": 1',
+    "sarif": '{\n "$schema"',
+    "junit": "<?xml",
+    "markdown": "### ",
+    "html": "<!doctype html>",
+    "annotations": "::",
+}
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A library of CUDA 13, which no R550 driver loads."""
+    return build(Elf("libk.so", [container("13.0", "80")]), tmp_path_factory.mktemp("library"))
+
+
+@pytest.fixture(autouse=True)
+def _keep_sigterm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("name", AUDIT_FORMATS)
+def test_an_audit_prints_its_format_and_keeps_its_status(
+    name: str, library: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["audit", str(library), "--target", "80@550", "--format", name]) == 1
+    printed = capsys.readouterr()
+    assert printed.out.startswith(BEGINS[name])
+    assert not printed.err
+    assert run(["audit", str(library), "--target", "80@580", "--format", name]) == 0
+
+
+@pytest.mark.network
+@pytest.mark.parametrize("name", AUDIT_FORMATS)
+def test_an_audit_of_damage_or_of_nothing_is_told_in_every_format(
+    name: str, library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cut = tmp_path / "cut.so"
+    cut.write_bytes(library.read_bytes()[:-300])
+    assert run(["audit", str(cut), "--target", "80@550", "--format", name]) == 5
+    assert capsys.readouterr().out.startswith(BEGINS[name])
+    (tmp_path / "empty").mkdir()
+    assert run(["audit", str(tmp_path / "empty"), "--target", "80@550", "--format", name]) == 3
+
+
+@pytest.mark.network
+def test_an_audit_goes_to_a_file_where_one_is_named(
+    library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "audit.sarif"
+    command = ["audit", str(library), "--target", "80@550", "--format", "sarif", "--output", str(out)]
+    assert run(command) == 1
+    assert not capsys.readouterr().out
+    assert json.loads(out.read_text(encoding="utf-8"))["version"] == "2.1.0"
+
+
+@pytest.mark.parametrize("name", GATE_FORMATS)
+def test_a_gate_prints_its_format_and_keeps_its_status(name: str, tmp_path: Path) -> None:
+    street = write_matrix(tmp_path, [{"id": "one"}, {"id": "two", "bundle": {"name": "two", "version": "1"}}])
+    done = street.cubingate("gate", "--format", name)
+    assert done.returncode == 1
+    assert done.stdout.startswith(BEGINS[name])
+    assert not done.stderr
+    one = street.cubingate("gate", "--explain", "one", "--format", name).stdout
+    assert name == "json" or "one" in one
+    assert name == "json" or "two" not in one
+    assert street.cubingate("gate", "--explain", "three", "--format", "html").returncode == 2
+
+
+def test_a_gate_points_at_the_lines_of_the_matrix(tmp_path: Path) -> None:
+    street = write_matrix(tmp_path, [{"id": "one"}])
+    text = (tmp_path / "matrix.yaml").read_text(encoding="utf-8").splitlines()
+    line = 1 + next(number for number, line in enumerate(text) if "id" in line and "one" in line)
+    printed = street.cubingate("gate", "--format", "annotations").stdout
+    assert printed.startswith(f"::error file=matrix.yaml,line={line},")
+
+
+def test_a_gate_in_junit_has_the_reasons(tmp_path: Path) -> None:
+    street = write_matrix(tmp_path, [{"id": "one"}])
+    root = fromstring(street.cubingate("gate", "--format", "junit").stdout)  # noqa: S314 -- our own
+    assert {error.attrib["message"] for error in root.iter("error")} == {"not built"}
+
+
+def test_a_self_test_has_no_page(tmp_path: Path) -> None:
+    street = write_matrix(tmp_path, [{"id": "one"}])
+    done = street.cubingate("gate", "--self-test", "--format", "html")
+    assert done.returncode == 2
+    assert "ask for text or json" in done.stderr
