@@ -24,6 +24,7 @@ def test_the_clone_has_them() -> None:
     found = find_resources()
     assert (found.dockerfiles[0] / "llama.cpp.Dockerfile").is_file()
     assert (found.templates / "docker" / "compile.j2").is_file()
+    assert (found.templates / "report" / "page.j2").is_file()
 
 
 def test_a_wheel_has_them_inside_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from tests.bench import auditing, environment, gate, rehearsing, street
+from tests.bench import auditing, environment, gate, picking, rehearsing, street
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,6 +18,8 @@ BENCHMARKS: dict[str, Callable[[], Figure]] = {
     "smoke": street.smoke,
     "second-run": street.second_run,
     "gate": gate.gate,
+    "pick": picking.pick,
+    "page": gate.page,
     "library": auditing.library,
     "wheel": auditing.wheel,
     "tarball": auditing.tarball,

@@ -12,6 +12,7 @@ from pipeline.evidence import append, read
 from pipeline.gate import judge
 from pipeline.model.lane import Target
 from pipeline.model.versions import DriverVersion
+from pipeline.report.gate_html import gate_html
 from tests.bench.measure import Figure
 from tests.values import A30, CPU, TERMS, bundle, cuda_lane, record
 
@@ -23,6 +24,7 @@ _LANES = 256
 _TARGETS = tuple(Target(80 + number, DriverVersion("535.288.01")) for number in range(12))
 _CHECKS = ("audit", "diff", *(target.checks[number % 2] for number, target in enumerate(_TARGETS[:6])))
 _BAR = 1.0  # seconds
+_LARGEST_PAGE = 2_000_000  # bytes
 
 
 def gate() -> Figure:
@@ -42,6 +44,23 @@ def gate() -> Figure:
     approved = sum(verdict.approved for verdict in verdicts)
     measured = f"{seconds:.2f} s, {approved} of {_LANES} lanes approved"
     return Figure("gate: 256 lanes x 12 targets x 8 checks", measured, "< 1 s", seconds < _BAR and approved == _LANES)
+
+
+def page() -> Figure:
+    """The HTML page of as many lanes, half of them refused: its size and how long it takes to write."""
+    with tempfile.TemporaryDirectory() as scratch:
+        lanes = [cuda_lane(id=f"lane-{number}", targets=_TARGETS, required=_CHECKS) for number in range(_LANES)]
+        verdicts = [judge(lane, bundle(Path(scratch), lane, b""), [], terms=TERMS) for lane in lanes[: _LANES // 2]]
+        for lane in lanes[_LANES // 2 :]:
+            artifact = bundle(Path(scratch), lane, lane.id.encode())
+            _record_all(lane, artifact, Path(scratch) / "evidence")
+            records = read([Path(scratch) / "evidence"], artifact.sha256, now=TERMS.now)
+            verdicts.append(judge(lane, artifact, records, terms=TERMS))
+    started = time.perf_counter()
+    size = len(gate_html(verdicts).encode())
+    seconds = time.perf_counter() - started
+    measured = f"{size / 1e6:.2f} MB in {seconds:.2f} s"
+    return Figure("page: 256 lanes x 12 targets", measured, "< 2 MB, < 1 s", size < _LARGEST_PAGE and seconds < _BAR)
 
 
 def _record_all(lane: Lane, artifact: Artifact, evidence: Path) -> None:
