@@ -55,6 +55,7 @@ def test_relocatable_ptx_serves_what_the_device_link_lacks(programs: dict[str, P
     target = judged(programs[name])
     assert (target.verdict, target.fatbins.jit) == (Verdict.PASS, 1)
     assert target.jit_forbidden.errors == ("CUDA_ERROR_JIT_COMPILATION_DISABLED",)
+    assert target.jit_forced.verdict is Verdict.PASS
 
 
 @pytest.mark.parametrize("name", ["relocatable PTX, final cubin for another SM", "relocatable PTX, nothing final"])
@@ -71,6 +72,7 @@ def test_without_ptx_what_the_device_link_lacks_is_missing(programs: dict[str, P
 def test_a_final_cubin_needs_no_link(programs: dict[str, Path]) -> None:
     target = judged(programs["final cubin for this SM"])
     assert (target.verdict, target.fatbins.native) == (Verdict.PASS, 1)
+    assert target.jit_forced.verdict is Verdict.FAIL
 
 
 def test_a_load_gives_the_final_container_alone_and_counts_no_failure(programs: dict[str, Path]) -> None:
