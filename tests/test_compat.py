@@ -59,6 +59,16 @@ def test_a_recorded_audit_without_floors_is_damaged(tmp_path: Path) -> None:
         asset(MODEST, artifact, record(MODEST, artifact, "audit", document={"targets": [{"sm": "80"}]}))
 
 
+def test_every_gpu_of_the_tables_is_told_as_the_audit_recorded_it(tmp_path: Path) -> None:
+    artifact = bundle(tmp_path, MODEST)
+    rows = {"policy_date": "2026-11-30", "newest_branch": 620, "glibc": "2.28", "gpus": []}
+    recorded = with_floor(MODEST, artifact)
+    load, _ = proofs(MODEST, artifact)
+    assert "serves" not in asset(MODEST, artifact, recorded, load), "an older version made that record"
+    recorded.document["serves"] = rows
+    assert asset(MODEST, artifact, recorded, load)["serves"] == rows
+
+
 @pytest.mark.parametrize("lane", [LANE, MODEST], ids=["proven", "inferred"])
 def test_it_fits_its_published_schema(tmp_path: Path, lane: Lane) -> None:
     schema = json.loads((ROOT / "docs" / "compat.schema.json").read_text(encoding="utf-8"))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError
 from pipeline.machine import installed_gpus, kernel_driver, this_machine
+from pipeline.model.paths import printable
 from pipeline.model.target import Platform
 from pipeline.model.versions import DriverVersion, GlibcVersion
 from pipeline.pick.host import Host, HostGpu
@@ -42,7 +43,7 @@ def gpus_here(proc: Path, policy: Callable[[], Policy]) -> tuple[tuple[HostGpu, 
             raise InfrastructureError(error.message, remedy=_REMEDY) from error
         return _by_kernel(proc, policy), (f"{error.message}: driver and boards as the kernel names them",)
     if gpus:
-        return tuple(HostGpu(gpu.sm, _version(gpu.driver), gpu.name) for gpu in gpus), ()
+        return tuple(HostGpu(gpu.sm, _version(gpu.driver), printable(gpu.name)) for gpu in gpus), ()
     found = _by_kernel(proc, policy)
     return found, ("no nvidia-smi: driver and boards as the kernel names them",) if found else ()
 
@@ -51,7 +52,9 @@ def _by_kernel(proc: Path, policy: Callable[[], Policy]) -> tuple[HostGpu, ...]:
     driver = kernel_driver(proc)
     if driver is None:
         return ()
-    return tuple(HostGpu(_sm_of(board, policy()), _version(driver.version), board) for board in driver.boards)
+    return tuple(
+        HostGpu(_sm_of(board, policy()), _version(driver.version), printable(board)) for board in driver.boards
+    )
 
 
 def _version(text: str) -> DriverVersion:

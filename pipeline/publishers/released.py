@@ -49,7 +49,7 @@ def released_compat(address: str, *, largest: int, ca_bundle: Path | None = None
     place = _printable(address)
     trusted = str(ca_bundle) if ca_bundle is not None else None  # else what requests itself reads
     try:
-        with requests.get(address, timeout=_TIMEOUT, stream=True, verify=trusted) as answer:
+        with requests.get(address, timeout=_TIMEOUT, stream=True, verify=trusted, auth=_named_only) as answer:
             if answer.status_code == requests.codes.not_found:
                 raise NothingExamined(f"{place}: no such file", remedy="the release must be public and have it")
             answer.raise_for_status()
@@ -58,6 +58,15 @@ def released_compat(address: str, *, largest: int, ca_bundle: Path | None = None
         raise InfrastructureError(f"{place} answers status {error.response.status_code}") from error
     except (requests.RequestException, UnicodeError) as error:
         raise InfrastructureError(f"cannot reach {place}: {type(error).__name__}") from error
+
+
+def _named_only(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """Credentials that stand in the address, and no others: a .netrc has not been asked for."""
+    from requests.auth import HTTPBasicAuth
+    from requests.utils import get_auth_from_url
+
+    user, password = get_auth_from_url(request.url or "")
+    return HTTPBasicAuth(user, password)(request) if user else request
 
 
 def _body(answer: requests.Response, largest: int, place: str) -> bytes:
