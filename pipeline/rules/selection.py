@@ -44,19 +44,24 @@ def select(unit: Unit, gpu: Gpu, driver: DriverVersion, jit: JitPass, policy: Po
     """Predict the driver's choice among a unit's images; ``UnknownDriver`` outside the tables.
 
     Where a device-linked program has nothing for the GPU, its relocatable parts are linked at its start, out of PTX:
-    seen on an H200 with driver 580.159.04, with and without a final cubin for another SM, and under forced JIT too, with
-    the device runtime's relocatable cubins beside it. Without any PTX nothing is linked.
+    seen on an H200 with driver 580.159.04, with and without a final cubin for another SM, and under forced JIT too,
+    with relocatable cubins of the device runtime among them. Where no part is PTX nothing is linked.
     """
     own = _select_own(unit, gpu, driver, jit, policy)
-    if own.via is not Via.NOTHING or not any(map(_has_text, unit.linked)):
+    if own.via is not Via.NOTHING or not unit.linked:
         return own
-    passes = ((images, jit if _has_text(images) else JitPass.AS_IS) for images in unit.linked)
-    parts = [_select_own(replace(unit, images=images), gpu, driver, each, policy) for images, each in passes]
+    parts = [_select_part(replace(unit, images=images), gpu, driver, jit, policy) for images in unit.linked]
+    if not any(part.via is Via.JIT for part in parts):
+        return own
     return next((part for part in parts if not part.loads), replace(parts[0], via=Via.JIT))
 
 
-def _has_text(images: tuple[Image, ...]) -> bool:
-    return any(image.kind is EntryKind.PTX for image in flat(images))
+def _select_part(part: Unit, gpu: Gpu, driver: DriverVersion, jit: JitPass, policy: Policy) -> Selection:
+    """What is linked of one relocatable container; forced JIT leaves a part without PTX for the GPU its cubin."""
+    found = _select_own(part, gpu, driver, jit, policy)
+    if found.via is Via.NOTHING and jit is JitPass.FORCED:
+        return _select_own(part, gpu, driver, JitPass.AS_IS, policy)
+    return found
 
 
 def _select_own(unit: Unit, gpu: Gpu, driver: DriverVersion, jit: JitPass, policy: Policy) -> Selection:
