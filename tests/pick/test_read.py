@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 from copy import deepcopy
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pipeline.errors import CorruptInput, ExitStatus, NothingExamined
+from pipeline.model.target import Platform
+from pipeline.model.versions import DriverVersion, GlibcVersion
+from pipeline.pick import Host, HostGpu, choose
 from pipeline.pick.read import LARGEST, read_release
 
 if TYPE_CHECKING:
@@ -101,3 +105,54 @@ def test_what_is_no_document_is_refused(raw: bytes) -> None:
 def test_a_release_without_assets_has_nothing_to_choose_from() -> None:
     with pytest.raises(NothingExamined, match="lists no asset"):
         read_release(spoiled(lambda document, _: document.update(assets=[])), "compat.json")
+
+
+RUBBISH: tuple[Any, ...] = (
+    None,
+    True,
+    -1,
+    1e308,
+    "",
+    "\x1b[2J",
+    "80@",
+    "9" * 400,
+    [],
+    [[]],
+    {},
+    {"sm": {}},
+    "native",
+    "570",
+)
+
+
+def test_no_value_anywhere_is_a_traceback() -> None:
+    """Every leaf and branch of a document in turn becomes something else: an answer or a refusal, nothing besides."""
+    chance = Random(8)
+    content = json.loads(VECTORS.read_text(encoding="utf-8"))["releases"]["gpu-only"]
+    told = []
+    for _ in range(600):
+        spoilt = deepcopy(content)
+        _spoil(spoilt, chance)
+        try:
+            release = read_release(json.dumps(spoilt).encode(), "compat.json")
+        except (CorruptInput, NothingExamined) as error:
+            told.append(str(error))
+        else:
+            choose(release, Host(Platform.X86_64, GlibcVersion("2.36"), (HostGpu(80, DriverVersion("535.54.03")),)))
+    assert len(told) > 300
+    assert all(text.isprintable() for text in told)
+
+
+def _spoil(content: Any, chance: Random) -> None:
+    """Walk down at random, and replace or remove what is there."""
+    while True:
+        key = chance.choice(list(content)) if isinstance(content, dict) else chance.randrange(len(content))
+        below = content[key]
+        if isinstance(below, dict | list) and below and chance.random() < 0.8:
+            content = below
+        elif chance.random() < 0.2:
+            del content[key]
+            return
+        else:
+            content[key] = chance.choice(RUBBISH)
+            return
