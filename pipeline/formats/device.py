@@ -21,9 +21,12 @@ if TYPE_CHECKING:
 LOADED, LINKED = ".nv_fatbin", "__nv_relfatbin"
 WRAPPERS = ".nvFatBinSegment"
 _WRAPPER_MAGIC, _WRAPPER_SIZE = 0x466243B1, 24
-_SHT_PROGBITS, _SHT_RELA, _RELA_SIZE = 1, 4, 24
+_SHT_PROGBITS, _SHT_RELA, _SHT_NOTE, _RELA_SIZE = 1, 4, 7, 24
+_ENDLESS = 1 << 62
 _FIRST_STEP = 16  # as a rule the next container follows at once
-_NEVER_DATA = (".eh_frame", ".gcc_except_table", ".comment", ".note", ".debug", ".interp", ".got", ".plt")
+_NEVER_DATA = (".eh_frame", ".gcc_except_table", ".comment", ".debug", ".interp", ".got", ".plt")
+_CODE = (".text", ".init", ".fini", ".plt")
+"""Executable sections of compilers, megabytes of instructions as a rule; one of another name may hold anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,8 +153,9 @@ def _unlisted(image: ElfImage) -> Iterator[tuple[int, int]]:
 
 def _is_data(section: Section) -> bool:
     return (
-        section.kind == _SHT_PROGBITS
-        and section.flags & (SHF_ALLOC | SHF_EXECINSTR) == SHF_ALLOC
+        section.kind in {_SHT_PROGBITS, _SHT_NOTE}
+        and section.flags & SHF_ALLOC != 0
+        and not (section.flags & SHF_EXECINSTR and section.name.startswith(_CODE))
         and section.name not in {LOADED, LINKED, WRAPPERS}
         and not section.name.startswith(_NEVER_DATA)
     )
@@ -162,11 +166,13 @@ def _embedded(view: View, section: str, span: tuple[int, int], reader: Container
     past, failed = span[0], 0
     for start in find_all(view, span, fatbin.NEEDLE):
         reader.names.count(1)
-        if start < past or not fatbin.plausible(view, start, span[1]):
-            continue
+        if start < past or not fatbin.plausible(view, start, _ENDLESS):
+            continue  # one that its section cuts off is a flaw, bytes that are no container at all are none
         found = _read_at(view, section, (start, span[1]), reader)
         if isinstance(found, Container):
             past = start + found.header.size
+            yield found
+        elif not fatbin.plausible(view, start, span[1]):
             yield found
         elif (failed := failed + 1) >= reader.budgets.flaws:
             yield Flaw(section, start, f"no more is read after {failed} broken containers")

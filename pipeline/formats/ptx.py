@@ -11,8 +11,10 @@ from pipeline.model.versions import PtxVersion
 
 # Possessive, so that a long run of blanks is not tried in every way to split it.
 _BLANK = rb"(?:[\s\0]++|//[^\n]*+|/\*.*?\*/)*+"
-_VERSION = re.compile(_BLANK + rb"\.version\s+([0-9]{1,3})\.([0-9]{1,3})", re.DOTALL)
-_TARGET = re.compile(_BLANK + rb"\.target\s+(?:sm|compute)_([0-9]{2,3}[af]?)", re.DOTALL)
+_GAP = rb"(?:[\s\0]++|//[^\n]*+|/\*.*?\*/)++"
+_VERSION = re.compile(_BLANK + rb"\.version" + _GAP + rb"([0-9]{1,3})\.([0-9]{1,3})", re.DOTALL)
+_TARGET = re.compile(_BLANK + rb"\.target" + _GAP + rb"(?:sm|compute)_([0-9]{2,3}[af]?)", re.DOTALL)
+_REST = re.compile(rb"(?:[\s\0]++|//[^\n]*+|/\*.*?(?:\*/|\Z))*+(?:/|\.[a-z]*)?", re.DOTALL)
 _MAX_BANNER = 16 << 10
 
 
@@ -25,9 +27,20 @@ class PtxFacts:
 
 
 def looks_like_ptx(head: bytes) -> bool:
-    """Whether the first directive is ``.version`` after nothing but comments and white space."""
+    """Whether ``.version`` and ``.target`` are the first directives, after nothing but comments and white space.
+
+    Without ``.target`` no assembler takes it, so that it may be any text.
+    """
     start = head[:_MAX_BANNER]
-    return b".version" in start and _VERSION.match(start) is not None
+    version = _VERSION.match(start) if b".version" in start else None
+    if version is None:
+        return False
+    return _TARGET.match(start, version.end()) is not None or _goes_on(start, version.end())
+
+
+def _goes_on(start: bytes, at: int) -> bool:
+    """Whether what was looked at ends in the blanks and comments before the next directive."""
+    return len(start) == _MAX_BANNER and _REST.fullmatch(start, at) is not None
 
 
 def read_ptx(head: bytes) -> PtxFacts:

@@ -121,7 +121,7 @@ class _Sieve:
             self.keeper.keep(stream.offset, stream.take(after))
             self.go_on(length - after)
             if found and self._plausible():
-                self._container()
+                self._container(high)
                 gap_end = stream.offset + _GAP
             elif found:
                 self.reader.names.count(1)
@@ -157,16 +157,18 @@ class _Sieve:
     def _plausible(self) -> bool:
         """Whether a container with at least one entry begins here, and not just four equal bytes."""
         head = BufferView(self.stream.peek(fatbin.CONTAINER_HEADER + fatbin.ENTRY_HEADER))
-        size = self.stream.size
-        return fatbin.plausible(head, 0, _ENDLESS if size is None else size - self.stream.offset)
+        return fatbin.plausible(head, 0, _ENDLESS)
 
-    def _container(self) -> None:
-        """Pass one container; where an entry contradicts itself, the rest is ordinary bytes again."""
+    def _container(self, high: int) -> None:
+        """Pass one container; where an entry contradicts itself, or the segment ends in it, ordinary bytes follow."""
         stream, keeper = self.stream, self.keeper
         start = stream.offset
         header = fatbin.parse_container(stream.peek(fatbin.CONTAINER_HEADER))
-        keeper.keep(start, stream.take(header.header_size))
         end = start + header.size
+        if end > high:
+            keeper.keep(start, stream.take(min(header.header_size + fatbin.ENTRY_HEADER, high - start)))
+            return
+        keeper.keep(start, stream.take(header.header_size))
         while stream.offset < end:
             at = stream.offset
             try:
@@ -216,9 +218,10 @@ def _map(head: bytes, start: int) -> _Map:
         (max(table - _SECTION_NAMES, 0), table + max(header.sections, 1) * elf.SECTION_SIZE + _SECTION_NAMES),
     ]
     small = [s for s in segments if s.kind in {elf.PT_DYNAMIC, elf.PT_INTERP}]
-    data = [s for s in segments if s.kind == elf.PT_LOAD and not (s.flags & elf.PF_X and s.offset)]
+    loaded = [s for s in segments if s.kind == elf.PT_LOAD]
+    data = [s for s in loaded if not (s.flags & elf.PF_X and s.offset)]
     return _Map(
-        _merged((s.offset, s.offset + s.size) for s in data),
+        _merged((s.offset, s.offset + s.size) for s in loaded),
         _merged(
             [*tables]
             + [(s.offset, s.offset + s.size) for s in small]

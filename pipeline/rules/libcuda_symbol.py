@@ -19,6 +19,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pipeline.policy.unknown import OutsidePolicy
+from pipeline.rules.nvidia import is_toolkit_library
 from pipeline.rules.subject import Claim, Effect, Examination
 
 if TYPE_CHECKING:
@@ -62,11 +63,14 @@ def _claims(subject: Subject, imports: list[tuple[ElfFacts, SymbolNeed]]) -> Ite
 
 
 def _doubt(subject: Subject, elf: ElfFacts, need: SymbolNeed, aim: Aim) -> Claim | None:
+    """A warning where a library of the product's own, whose exports are not read, may be what brings it."""
     if _LIBRARY not in {need.library, *elf.needed}:
         return None
+    members = {other.soname or other.path.name for other in subject.elves}
+    brought = any(name in members and not is_toolkit_library(name) for name in elf.needed)
     return Claim(
         rule=RULE,
-        effect=Effect.DOUBT,
+        effect=Effect.WARNING if brought else Effect.DOUBT,
         path=str(elf.path),
         declared=f"driver >= {aim.target.driver}",
         observed=f"imports {need.name}, an entry point that the tables of {subject.policy.date} do not know",

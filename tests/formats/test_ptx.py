@@ -31,3 +31,24 @@ def test_ptx_without_its_directives_is_an_error(text: bytes) -> None:
 @pytest.mark.parametrize("filler", [b"\0", b" ", b"//", b"/*", b"/**/", b"//\n"])
 def test_long_banners_take_no_longer_than_they_are_long(filler: bytes) -> None:
     assert not looks_like_ptx(filler * 5000 + b"x .version 8.0")
+
+
+@pytest.mark.parametrize(
+    "text", [b".version 1.2\nof this file\n", b".version 8.0\n", b".version 1.2\n.targets are many"]
+)
+def test_a_version_alone_makes_no_ptx(text: bytes) -> None:
+    assert not looks_like_ptx(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b".version 8.0\n.target /*x*/ sm_80\n",
+        b".version/**/8.0\n//\n.target\n// and\nsm_80, debug\n",
+        b".version 8.0" + b"\n// banner" * 4000 + b"\n.target sm_80\n",
+    ],
+)
+def test_comments_stand_where_blanks_may(text: bytes) -> None:
+    """As ptxas takes them."""
+    assert looks_like_ptx(text)
+    assert str(read_ptx(text).target) == "compute_80"
