@@ -130,6 +130,7 @@ def _facts(verdict: LaneVerdict) -> Iterator[tuple[str, str]]:
     if artifact:
         budget = f" of at most {size_text(lane.size_budget)}" if lane.size_budget else ""
         yield "size", f"{size_text(artifact.size)}{budget}"
+        yield from _growth(verdict)
         yield "sha256", artifact.sha256
     if lane.toolkit:
         yield "toolkit", str(lane.toolkit)
@@ -138,6 +139,22 @@ def _facts(verdict: LaneVerdict) -> Iterator[tuple[str, str]]:
     if lane.driver_floor:
         yield "driver", f">= {lane.driver_floor}"
     yield "matrix", str(lane.position)
+
+
+def _growth(verdict: LaneVerdict) -> Iterator[tuple[str, str]]:
+    """What became of the size since the last release, as the comparison with it has it on record."""
+    for check in verdict.checks:
+        if check.check == "diff" and check.evidence is not None:
+            old, new = (_size(check.evidence.document.get(side)) for side in ("old", "new"))
+            if old and new:
+                grew = "grew" if new > old else "shrank"
+                change = f"{grew} by {abs(new - old) / old:.1%}" if new != old else "unchanged"
+                yield "last release", f"{size_text(old)}, {change} since"
+
+
+def _size(side: Any) -> int:
+    size = side.get("size") if isinstance(side, dict) else None
+    return size if isinstance(size, int) and size > 0 else 0
 
 
 def _groups(checks: Sequence[CheckStanding]) -> tuple[CheckGroup, ...]:

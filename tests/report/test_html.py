@@ -144,6 +144,17 @@ def test_a_page_needs_nothing_else_and_forbids_everything(tmp_path: Path) -> Non
         assert f"default-src 'none'; style-src 'sha256-{digest}'" in text.replace("&#39;", "'").replace("&#43;", "+")
 
 
+def test_what_is_opened_is_closed(tmp_path: Path) -> None:
+    for text in pages(tmp_path).values():
+        open_tags: list[str] = []
+        for closing, tag in re.findall(r"<(/?)([a-z][a-z0-9]*)[^>]*>", text):
+            if closing:
+                assert open_tags.pop() == tag
+            elif tag != "meta":
+                open_tags.append(tag)
+        assert not open_tags
+
+
 def test_foreign_text_is_shown_and_does_nothing(tmp_path: Path) -> None:
     for name in ("audit-hostile", "gate-mixed"):
         text = pages(tmp_path)[name]

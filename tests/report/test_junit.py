@@ -14,7 +14,7 @@ from pipeline.model.finding import Status
 from pipeline.model.lane import Waiver
 from pipeline.report.audit_junit import audit_junit
 from pipeline.report.gate_junit import gate_junit
-from tests.report.conftest import hostile, many, told
+from tests.report.conftest import finding, hostile, many, told
 from tests.values import A30, POLICY, TERMS, bundle, cpu_lane, cuda_lane, record
 
 if TYPE_CHECKING:
@@ -23,6 +23,28 @@ if TYPE_CHECKING:
     import xmlschema
 
     from pipeline.report.told import Told
+
+
+GOLDEN = """<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="cubingate" tests="6" failures="2" errors="1" time="0.000">
+ <testsuite name="audit targets of bundle.tar.gz" tests="2" failures="1" errors="0" time="0.000" skipped="0">
+  <properties>
+   <property name="examined" value="12 files" />
+   <property name="verdict" value="fail" />
+   <property name="sha256 of /builds/7/bundle.tar.gz" value="{digest}" />
+  </properties>
+  <testcase classname="bundle.tar.gz.target" name="80@535.288.01 (A30)" time="0.000">
+   <failure type="fatbin-codec" message="fatbin-codec; CUDA_ERROR_INVALID_IMAGE">error[fatbin-codec] x143 {path}: \
+Zstandard-compressed cubin for sm_80 needs driver &gt;= 550.54.14; declared driver &gt;= 535.288.01; \
+fix: build with --compress-mode=speed</failure>
+  </testcase>
+  <testcase classname="bundle.tar.gz.target" name="90@580.65.06" time="0.000" />
+ </testsuite>
+""".format(digest="0" * 64, path=finding().path)
+
+
+def test_a_small_audit_reads_like_this() -> None:
+    assert audit_junit(told()).startswith(GOLDEN)
 
 
 def cases(text: str) -> dict[str, str]:
