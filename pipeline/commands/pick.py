@@ -61,26 +61,27 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
 
 
 def _release(source: str) -> Release:
+    from pipeline.model.paths import printable
     from pipeline.pick.read import LARGEST, read_release
 
-    path = Path(source)
+    path, told = Path(source), printable(source)
     compat = path / _COMPAT if path.is_dir() else path
     if compat.is_file() and (path.is_dir() or _is_document(compat)):
         with compat.open("rb") as file:
-            return read_release(file.read(LARGEST + 1), source)
+            return read_release(file.read(LARGEST + 1), told)
     if path.exists():
         from pipeline.pick.bundles import audited
 
         files = sorted(each for each in path.iterdir() if each.is_file()) if path.is_dir() else [path]
-        return audited(files, source, _policy())
+        return audited(files, told, _policy())
     from pipeline.publishers.released import address_of, released_compat
 
     address = address_of(source)
     if address is None:
-        raise UsageError(f"{source} does not exist", remedy="name a compat.json, a folder or an address")
+        raise UsageError(f"{told} does not exist", remedy="name a compat.json, a folder or an address")
     from pipeline.commands.build_settings import ca_bundle
 
-    return read_release(released_compat(address, largest=LARGEST, ca_bundle=ca_bundle(environment())), source)
+    return read_release(released_compat(address, largest=LARGEST, ca_bundle=ca_bundle(environment())), told)
 
 
 def _is_document(path: Path) -> bool:
