@@ -127,10 +127,15 @@ def _fingerprint(told: Told, finding: Finding, artifact: AuditedArtifact | None)
     """The same finding in another run, on another machine or in another order has the same one.
 
     The lane, or the artifact's name, stands for the artifact's path, so that neither a folder nor, with a lane, the
-    version in an asset's name counts.
+    version in the name of an asset and of the folder inside it counts.
     """
     path = shown(artifact.path) if artifact else ""
     name = told.lane.id if told.lane else path.rpartition("/")[2]
-    sides = (finding.path, finding.declared, finding.observed)
-    about = (finding.rule, *(side.replace(path, name) if path else side for side in sides), *sorted(finding.targets))
+    sides = [finding.path, finding.declared, finding.observed]
+    if path:
+        sides = [side.replace(path, name) for side in sides]
+    if told.lane:
+        bundle = told.lane.bundle
+        sides = [side.replace(f"{bundle.name}-{bundle.version}", bundle.name) for side in sides]
+    about = (finding.rule, *sides, *sorted(finding.targets))
     return hashlib.sha256("\0".join(about).encode("utf-8", "backslashreplace")).hexdigest()[:32]

@@ -105,6 +105,15 @@ def test_with_a_lane_the_name_of_the_asset_does_not_count() -> None:
     assert fingerprints(here) == fingerprints(renamed)
 
 
+def test_with_a_lane_the_version_of_the_bundle_does_not_count() -> None:
+    def of(version: str) -> list[str]:
+        path = f"/builds/7/bundle.tar.gz!/server-{version}-linux-x86_64/lib/libggml-cuda.so"
+        lane = replace(LANE, bundle=replace(LANE.bundle, version=version))
+        return fingerprints(told(lane=lane, findings=(finding(path=path),)))
+
+    assert of("b1233") == of("b1234")
+
+
 def test_beyond_the_limit_is_counted_and_the_gravest_stay() -> None:
     run = run_of(many(100_000))
     assert len(run["results"]) == MOST_RESULTS
