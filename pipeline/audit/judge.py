@@ -10,6 +10,7 @@ from pipeline.audit.conclude import findings, outcome, target_report
 from pipeline.audit.distributions import distribution_reports, library_reports
 from pipeline.audit.floors import minimum_driver
 from pipeline.audit.report import AuditedArtifact, AuditReport, Examined
+from pipeline.audit.wheel import nested_requirements
 from pipeline.formats.facts import LOCK, OTHER_IMAGE, Codec, EntryKind
 from pipeline.formats.recognize import UNENTERED
 from pipeline.model.finding import Outcome, Status
@@ -61,7 +62,7 @@ def audit_artifacts(
         policy=policy,
         declaration=declaration,
         host=host,
-        requirements=(*requirements, *_locked(inventories, distributions)),
+        requirements=(*requirements, *nested_requirements(inventories), *_locked(inventories, distributions)),
         distributions=distributions,
         rehearsal=rehearsal,
     )

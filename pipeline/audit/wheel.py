@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from pipeline.rules.distributions import OF_AN_EXTRA
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from pipeline.formats.facts import Inventory
+
 _DISTRIBUTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*", re.ASCII)
+_EXTRA = re.compile(r";.*\bextra\s*==")
 _PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+", re.ASCII)
 _DEPENDS = re.compile(r"^(?:Pre-)?Depends:(?P<value>.*(?:\n[ \t].*)*)", re.MULTILINE | re.IGNORECASE)
 
@@ -23,15 +28,30 @@ def requirements_of(path: Path) -> tuple[str, ...]:
     return tuple(dict.fromkeys(named(path))) if named is not None and path.is_file() else ()
 
 
-def _required(path: Path) -> Iterator[str]:
-    from email.parser import HeaderParser
+def nested_requirements(inventories: Iterable[Inventory]) -> Iterator[str]:
+    """The same of wheels that lie in archives and folders."""
+    for inventory in inventories:
+        for item in inventory.metadata:
+            inside = any(part.endswith(".whl") for part in item.path.parts[:-1])
+            if inside and item.path.name.endswith(".dist-info/METADATA"):
+                yield from _named_in(item.text)
 
+
+def _required(path: Path) -> Iterator[str]:
     from pipeline.inventory.metadata import wheel_metadata
 
-    for line in HeaderParser().parsestr(wheel_metadata(path)).get_all("Requires-Dist", []):
+    yield from _named_in(wheel_metadata(path))
+
+
+def _named_in(metadata: str) -> Iterator[str]:
+    """Names that are required; of an extra, which users must ask for, with a mark that no distribution's name has."""
+    from email.parser import HeaderParser
+
+    for line in HeaderParser().parsestr(metadata).get_all("Requires-Dist", []):
         found = _DISTRIBUTION.match(str(line))
         if found:
-            yield re.sub(r"[-_.]+", "-", found[0]).lower()
+            mark = OF_AN_EXTRA if _EXTRA.search(str(line)) else ""
+            yield re.sub(r"[-_.]+", "-", found[0]).lower() + mark
 
 
 def _depended_on(path: Path) -> Iterator[str]:

@@ -37,6 +37,8 @@ _ROOTS = ("torch", "tensorflow", "jax-cuda12-plugin", "jax-cuda13-plugin")
 _TOOLKIT = "cuda-toolkit"
 """The distribution that requires the toolkit's parts as its extras name them; what is released apart it has not."""
 _RELEASED_APART = ("nvidia-cudnn", "nvidia-cusparselt", "nvidia-nccl", "nvidia-nvshmem")
+OF_AN_EXTRA = "[extra]"
+"""Ends the name of a distribution that comes only with an extra, which users must ask for."""
 _MAJOR = re.compile(r"-cu(1[0-9])$", re.ASCII)
 _SONAME = re.compile(r"lib(?:cudart|cublas|cublasLt|nvblas|nvJitLink|cupti)\.so\.(1[0-9])", re.ASCII)
 
@@ -58,6 +60,11 @@ def brings(requirements: tuple[str, ...], library: str) -> bool:
         if (name in stems[0] and fits) or along:
             return True
     return False
+
+
+def may_bring(requirements: tuple[str, ...], library: str) -> bool:
+    """Whether one of those does that come only with an extra."""
+    return brings(tuple(name.removesuffix(OF_AN_EXTRA) for name in requirements if name.endswith(OF_AN_EXTRA)), library)
 
 
 def _is_named_for(requirement: str, library: str) -> bool:

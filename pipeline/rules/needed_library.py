@@ -64,7 +64,7 @@ def _lone_library(subject: Subject, elf: ElfFacts) -> bool:
 
 
 def _gap(subject: Subject, loader: Loader, gap: Gap, *, packages: bool) -> Iterator[Claim]:
-    from pipeline.rules.distributions import brings
+    from pipeline.rules.distributions import brings, may_bring
     from pipeline.rules.optional import stack_of
 
     package = packages or _in_package(gap.elf)
@@ -73,7 +73,7 @@ def _gap(subject: Subject, loader: Loader, gap: Gap, *, packages: bool) -> Itera
     elsewhere = loader.tree.named(gap.name)
     stack = stack_of(gap.elf, subject) if gap.program is None else ""
     optional = (
-        (package and elsewhere)
+        (package and (elsewhere or may_bring(subject.requirements, gap.name)))
         or stack
         or _in_debian_package(subject, gap.elf)
         or _not_chosen(subject, gap.elf)
