@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import shutil
 import sys
@@ -79,6 +80,8 @@ def emit(arguments: argparse.Namespace, text: str) -> None:
     output: Path | None = getattr(arguments, "output", None)
     text = text if text.endswith("\n") else text + "\n"
     if output is None:
+        if getattr(arguments, "format", "text") != "text" and isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(encoding="utf-8")  # as pages and XML say of themselves, whatever the terminal speaks
         sys.stdout.write(text)
         return
     try:

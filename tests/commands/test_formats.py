@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import os
+import subprocess
+import sys
+from pathlib import Path
 from xml.etree.ElementTree import fromstring
 
 import pytest
@@ -13,9 +16,7 @@ from pipeline.commands.options import AUDIT_FORMATS, GATE_FORMATS
 from tests.e2e.street import write_matrix
 from tests.rules.forge import Elf, build, container
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+ROOT = Path(__file__).resolve().parents[2]
 BEGINS = {
     "text": "",
     "json": '{\n "schema_version": 1',
@@ -99,6 +100,18 @@ def test_a_gate_in_junit_has_the_reasons(tmp_path: Path) -> None:
     street = write_matrix(tmp_path, [{"id": "one"}])
     root = fromstring(street.cubingate("gate", "--format", "junit").stdout)  # noqa: S314 -- our own
     assert {error.attrib["message"] for error in root.iter("error")} == {"not built"}
+
+
+@pytest.mark.parametrize("name", GATE_FORMATS[2:])
+def test_a_report_is_utf8_whatever_the_terminal_speaks(name: str, tmp_path: Path) -> None:
+    write_matrix(tmp_path, [{"id": "one"}])
+    command = [sys.executable, "-m", "pipeline", "gate", "--format", name, "--matrix", str(tmp_path / "matrix.yaml")]
+    spoken = {**os.environ, "PYTHONIOENCODING": "latin-1"}
+    command += ["--state", str(tmp_path / "state")]
+    done = subprocess.run(command, cwd=ROOT, env=spoken, capture_output=True, check=False)
+    assert done.returncode == 1
+    assert "\\u" not in done.stdout.decode("utf-8")
+    assert name in {"junit", "annotations"} or "❌" in done.stdout.decode() or "✕" in done.stdout.decode()
 
 
 def test_a_self_test_has_no_page(tmp_path: Path) -> None:
