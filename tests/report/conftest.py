@@ -116,14 +116,29 @@ def _kept(name: str, fetch: Callable[[Path], None], member: str, sha256: str) ->
     return place
 
 
+def _npm(package: str) -> Callable[[Path], None]:
+    def fetch(folder: Path) -> None:
+        subprocess.run(["npm", "pack", package], cwd=folder, check=True, capture_output=True)
+
+    return fetch
+
+
+@pytest.fixture(scope="session")
+def axe() -> Path:
+    """Deque's axe, which looks for what keeps people out of a page."""
+    return _kept(
+        "axe.min.js",
+        _npm("axe-core@4.10.2"),
+        "package/axe.min.js",
+        "b511cd9dec01c76f4b2ad1723b66b6db37d4c2eb4ed199076e1829d9ee7b75e3",
+    )
+
+
 @pytest.fixture(scope="session")
 def sarif_schema() -> dict[str, Any]:
     """OASIS's schema of SARIF 2.1.0, as Microsoft's matchers for it carry it."""
 
-    def fetch(folder: Path) -> None:
-        package = "@microsoft/jest-sarif@1.0.0-beta.0"
-        subprocess.run(["npm", "pack", package], cwd=folder, check=True, capture_output=True)
-
+    fetch = _npm("@microsoft/jest-sarif@1.0.0-beta.0")
     member = "package/lib/schemas/sarif-2.1.0-rtm.5.json"
     path = _kept("sarif.json", fetch, member, "2d99159ae54a3eea97f81781cff48780548657c35949f4b7f25e99a2ba4de4f8")
     schema: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

@@ -49,6 +49,13 @@ for (const width of [390, 1280]) {{
 </script></body>"""
 """Opens a page at two widths and writes down how wide its content became."""
 
+AXE = """<script>axe.run().then(told => {
+  const named = told.violations.map(each => `${each.id} ${each.nodes[0].html}`).join(", ");
+  const result = document.createElement("pre");
+  result.textContent = `violations: ${named}; passes: ${told.passes.length}`;
+  document.body.replaceChildren(result);
+})</script>"""
+
 
 class Page(HTMLParser):
     """The tags of a page with their attributes, and its text."""
@@ -221,6 +228,27 @@ def test_in_a_browser_no_page_is_wider_than_the_screen(tmp_path: Path) -> None:
         probe.write_text(PROBE.format(page.name), encoding="utf-8")
         told_by = _browser(tmp_path, "--dump-dom", "--allow-file-access-from-files", probe)
         assert sorted(map(int, re.findall(r"<b>(\d+)</b>", told_by))) == [390, 1280], name
+
+
+@pytest.mark.network
+@pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine")
+@pytest.mark.parametrize("scheme", ["dark", "light"])
+def test_nobody_is_kept_out(tmp_path: Path, scheme: str, axe: Path) -> None:
+    """Contrast, names, tables and regions as axe judges them, in the dark and in the light."""
+    text = pages(tmp_path)["gate-mixed"].replace("<details", "<details open")
+    assert not _barriers(tmp_path, text, scheme, axe)
+    assert "html-has-lang" in _barriers(tmp_path, text.replace(' lang="en"', ""), scheme, axe)
+
+
+def _barriers(folder: Path, text: str, scheme: str, axe: Path) -> str:
+    probe = folder / "probe.html"
+    script = f'<script src="{axe.as_uri()}"></script>{AXE}</body>'
+    probe.write_text(re.sub("<meta http-equiv[^>]*>", "", text).replace("</body>", script), encoding="utf-8")
+    chosen = f"--blink-settings=preferredColorScheme={0 if scheme == 'dark' else 1}"
+    told_by = _browser(folder, "--dump-dom", "--virtual-time-budget=20000", chosen, probe)
+    ((found, passed),) = re.findall(r"<pre>violations: (.*); passes: (\d+)</pre>", told_by)
+    assert int(passed) > 10
+    return str(found)
 
 
 def _browser(folder: Path, *arguments: str | Path) -> str:
