@@ -14,7 +14,7 @@ class Budgets:
     ``buffered`` is the largest streamed member held in memory whole; ``kept`` what one pass over a larger one
     may keep. ``expansion`` bounds decompressed against compressed bytes once ``expansion_free`` bytes are out.
     ``entries`` and ``containers`` are per container and per section, ``all_entries`` per artifact, attempts
-    counted; ``kernels`` and ``kernel_names`` (bytes) are per artifact. ``examined`` is the size up to which a cubin is
+    counted; ``kernels`` and ``kernel_names`` (bytes) are per artifact. ``examined`` is the size up to which an image is
     looked into even when the run is not deep. ``perused`` are the unpacked bytes of PTX, and of cubins up to
     ``perused_cubin``, that such a run reads in one file, and only in files that are not larger than ``buffered``.
     """

@@ -62,11 +62,13 @@ class Glance:
         return replace(self, allowance=None)
 
     def appetite(self, entry: EntryFacts) -> int:
-        """All of a small cubin, the ELF header of a plain one, nothing of anything else."""
-        if entry.kind is not EntryKind.CUBIN:
+        """All of a small cubin or text, the ELF header of a plain one, nothing of anything else."""
+        if entry.kind not in {EntryKind.CUBIN, EntryKind.PTX}:
             return 0
         if max(entry.payload_size, entry.uncompressed_size) <= self.budgets.examined:
             return entry.payload_size
+        if entry.kind is EntryKind.PTX:
+            return 0
         if entry.codec is Codec.LZ4 and entry.code_version == CODE_OF_ABI_7:
             return min(PACKED_HEAD, entry.payload_size)
         return elf.HEADER_SIZE if entry.codec is Codec.NONE and entry.payload_size >= elf.HEADER_SIZE else 0
@@ -74,7 +76,8 @@ class Glance:
     def __call__(self, view: View, entry: EntryFacts) -> Payload:
         """Report the cubin's facts where they are cheap; say nothing about anything else."""
         wanted = self.appetite(entry)
-        if wanted != entry.payload_size and self._perused(entry):
+        small_text = wanted > 0 and entry.kind is EntryKind.PTX
+        if small_text or (wanted != entry.payload_size and self._perused(entry)):
             return peruse(view, entry, self.budgets)
         if wanted == 0:
             return NOTHING

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tarfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -99,3 +100,15 @@ def test_plugins_without_kernels_of_a_real_library() -> None:
     assert "ptx-isa" not in report.targets[0].causes
     told = {finding.observed: finding.severity for finding in report.findings if finding.rule == "needed-library"}
     assert told["needs libmpi.so.40 (a plugin for cluster network)"] is Severity.WARNING
+
+
+def test_in_a_file_too_large_to_hold_small_payloads_say_so(tmp_path: Path) -> None:
+    """As in vllm's _C.abi3.so: a cubin of 3 KB and PTX of 1.5 KB, with variables only."""
+    variables = "".join(f".global .align 4 .b32 word{number} = 7;\n" for number in range(40))
+    path = build(Elf("libk.so", [container("12.8", "80 90"), default_unit(variables)], padding=33 << 20), tmp_path)
+    archive = tmp_path / "k.tar.gz"
+    with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
+        tar.add(path, path.name)
+    for artifact in (path, archive):
+        report = run_audit([artifact], [POLICY.parse_target("80@535")], POLICY)
+        assert (report.targets[0].verdict, report.targets[0].fatbins.total) == ("pass", 1)
