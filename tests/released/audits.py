@@ -71,7 +71,9 @@ def _answer(
 ) -> dict[str, Any]:
     target = policy.parse_target(row.target)
     host = HostFloor(libraries=package.host) if package.host else None
-    report = audit_artifacts([inventory], [target], _declared(row), host, policy, requirements=tuple(requirements))
+    report = audit_artifacts(
+        [inventory], [target], declaration(row.by_design), host, policy, requirements=tuple(requirements)
+    )
     answer = audit_document(report)["targets"][0]
     kept = ("verdict", "causes", "errors", "fatbins", "minimum_driver", "minimum_driver_reason")
     return {
@@ -84,8 +86,9 @@ def _answer(
     }
 
 
-def _declared(row: Row) -> Declaration | None:
-    if not row.by_design:
+def declaration(by_design: tuple[str, ...]) -> Declaration | None:
+    """A lane that declares these libraries and nothing else; none without any."""
+    if not by_design:
         return None
     return Declaration(
         lane="evidence",
@@ -95,7 +98,7 @@ def _declared(row: Row) -> Declaration | None:
         driver_floor=None,
         targets=(),
         host=HostFloor(),
-        by_design=row.by_design,
+        by_design=by_design,
     )
 
 
