@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 import shutil
 import subprocess
@@ -35,19 +36,19 @@ FOUND = [
 ]
 
 PROBE = """<body><script>
-for (const width of [390, 1280]) {{
+for (const name of NAMES) for (const width of [390, 1280]) {
   const frame = document.createElement("iframe");
-  frame.style.cssText = `border:0;height:900px;width:${{width}}px`;
-  frame.src = "{}";
-  frame.onload = () => {{
+  frame.style.cssText = `border:0;height:900px;width:${width}px`;
+  frame.src = name;
+  frame.onload = () => {
     const told = document.createElement("b");
-    told.textContent = frame.contentDocument.documentElement.scrollWidth;
+    told.textContent = `${name} ${width} ${frame.contentDocument.documentElement.scrollWidth}`;
     document.body.append(told);
-  }};
+  };
   document.body.append(frame);
-}}
+}
 </script></body>"""
-"""Opens a page at two widths and writes down how wide its content became."""
+"""Opens pages at two widths and writes down how wide their content became."""
 
 AXE = """<script>axe.run().then(told => {
   const named = told.violations.map(each => `${each.id} ${each.nodes[0].html}`).join(", ");
@@ -219,15 +220,19 @@ def test_the_largest_matrix_is_small_and_quick(tmp_path: Path) -> None:
 @pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine")
 def test_in_a_browser_no_page_is_wider_than_the_screen(tmp_path: Path) -> None:
     """Screenshots lie beside the test's files, for eyes; how wide a page became is asked of the browser."""
-    for name, text in pages(tmp_path).items():
-        page = tmp_path / f"{name}.html"
-        page.write_text(text, encoding="utf-8")
+    probe = tmp_path / "probe.html"
+    made = pages(tmp_path)
+    for name, text in made.items():
+        (tmp_path / f"{name}.html").write_text(text, encoding="utf-8")
+    probe.write_text(PROBE.replace("NAMES", json.dumps([f"{name}.html" for name in made])), encoding="utf-8")
+    told_by = _browser(tmp_path, "--dump-dom", "--allow-file-access-from-files", probe)
+    assert sorted(re.findall(r"<b>(.*?)</b>", told_by)) == sorted(
+        f"{name}.html {width} {width}" for name in made for width in (390, 1280)
+    )
+    for name in ("gate-good", "gate-bad", "gate-mixed"):
         for width in (390, 1280):
-            _browser(tmp_path, f"--screenshot={tmp_path / f'{name}-{width}.png'}", f"--window-size={width},1600", page)
-        probe = tmp_path / "probe.html"
-        probe.write_text(PROBE.format(page.name), encoding="utf-8")
-        told_by = _browser(tmp_path, "--dump-dom", "--allow-file-access-from-files", probe)
-        assert sorted(map(int, re.findall(r"<b>(\d+)</b>", told_by))) == [390, 1280], name
+            image = tmp_path / f"{name}-{width}.png"
+            _browser(tmp_path, f"--screenshot={image}", f"--window-size={width},1600", tmp_path / f"{name}.html")
 
 
 @pytest.mark.network
