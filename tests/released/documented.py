@@ -129,7 +129,8 @@ TORCH_13 = Subject(
         Explanation(
             "`libtorch_cuda_linalg.so`, all 65 of its containers, holds sm_80 and newer only, and no PTX that Turing "
             "could use; the other 476 have sm_75. The matrix speaks of the build's list, not of each library: on a T4 "
-            "this library's kernels are expected to fail, the others to run. No public report was found; not measured",
+            "this library's kernels are expected to fail, the others to run. "
+            "NVIDIA's cuobjdump lists the same. No public report was found; not measured",
             ("75",),
             ("580",),
         ),
@@ -179,7 +180,7 @@ VLLM_12 = Subject(
     by_design=("_vllm_fa3_C.abi3.so", "_C.abi3.so", "_flashmla*.so"),
     explanations=(
         Explanation(
-            "The page speaks of vLLM, not of this wheel, which has code for Volta in 33 and for Turing in 34 of 496 "
+            "The page speaks of vLLM, not of this wheel, which has code for Volta in 33 and for Turing in 34 of 495 "
             "containers. FlashAttention is one backend of several and chosen in Python, but `_C` and `_moe_C` have "
             "containers without code for these GPUs too",
             ("70", "75"),
