@@ -65,14 +65,14 @@ def test_the_reference_s_own_answer_is_right(case: Case, models: Path) -> None:
     assert verdict(case, models) is None
 
 
-def test_what_was_computed_is_kept_and_computed_again_when_it_is_damaged(models: Path) -> None:
+def test_what_was_computed_is_kept_and_computed_again_when_it_is_damaged(tmp_path: Path) -> None:
     case = CASES[0]
     assert case.recipe is not None
-    first = expected(case, models)
-    (kept,) = generated_model(case.recipe, models).path.parent.glob("reference-*.json")
+    first = expected(case, tmp_path)
+    (kept,) = generated_model(case.recipe, tmp_path).path.parent.glob("reference-*.json")
     for damage in ("", "[]", "[[1]]", "null"):
         kept.write_text(damage)
-        assert expected(case, models) == first
+        assert expected(case, tmp_path) == first
 
 
 LEFT_OUT: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
