@@ -102,7 +102,8 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     targets = [replace(target, gpu=arguments.gpu) for target in named.values()]
     if arguments.gpu is not None and not targets:
         raise UsageError("--gpu names the board of a target", remedy="give --target SM@DRIVER as well")
-    declaration, host = _declaration(arguments), _host(arguments)
+    lane = _lane(arguments) if arguments.lane or arguments.matrix is not None else None
+    declaration, host = _declaration(lane), _host(arguments)
     lock = lock_reader(arguments, arguments.path, declaration, host)
     if lock is not None and arguments.rehearse:
         raise UsageError(
@@ -122,7 +123,7 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
         lock=lock,
         cache=_cache(arguments, environment()),
     )
-    emit(arguments, _written(arguments, report))
+    emit(arguments, _written(arguments, report, lane))
     if report.status is ExitStatus.NOTHING_EXAMINED:
         names = ", ".join(str(path) for path in arguments.path)
         raise NothingExamined(f"{names}: neither ELF nor device code", remedy="name the bundle or the library itself")
@@ -171,7 +172,7 @@ def _host(arguments: argparse.Namespace) -> HostFloor | None:
     return HostFloor.parse(arguments.host)
 
 
-def _written(arguments: argparse.Namespace, report: AuditReport) -> str:
+def _written(arguments: argparse.Namespace, report: AuditReport, lane: Lane | None) -> str:
     if arguments.format == "json":
         from pipeline.report.audit_json import audit_json
 
@@ -180,20 +181,20 @@ def _written(arguments: argparse.Namespace, report: AuditReport) -> str:
         from pipeline.report.told import told_audit
         from pipeline.report.written import written_audit
 
-        told = told_audit(report, _lane(arguments) if arguments.lane or arguments.matrix else None)
+        told = told_audit(report, lane)
         return written_audit(arguments.format, told, Path.cwd())
     from pipeline.report.audit_text import audit_text
 
     return audit_text(report, colour=colored(arguments), width=terminal_width(arguments))
 
 
-def _declaration(arguments: argparse.Namespace) -> Declaration | None:
+def _declaration(lane: Lane | None) -> Declaration | None:
     """The declared side, when a lane is named."""
-    if not arguments.lane and arguments.matrix is None:
+    if lane is None:
         return None
     from pipeline.rules.declaration import Declaration
 
-    return Declaration.of(_lane(arguments))
+    return Declaration.of(lane)
 
 
 def _lane(arguments: argparse.Namespace) -> Lane:

@@ -10,7 +10,6 @@ from pipeline.errors import CorruptInput, InfrastructureError
 from pipeline.evidence.envelope import keyring
 from pipeline.gate import LaneVerdict, Terms, judge, refuse
 from pipeline.policy import load_policy
-from pipeline.policy.digest import tables_digest
 from pipeline.stages.build import bundle_of
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def judge_plan(
     terms = Terms(
         now=street.clock(),
         policy=load_policy(),
-        tables=tables_digest(),
+        tables=street.origin.policy,
         wanted=plan.terms,
         commit=street.origin.commit,
     )
