@@ -15,13 +15,14 @@ from pipeline.commands.jit_sources import audit_jit_sources
 from pipeline.commands.locks import add_lock_options, lock_reader
 from pipeline.commands.options import (
     AUDIT_FORMATS,
+    add_also,
     add_format,
     add_lanes,
     add_matrix,
     add_output,
     add_state,
     colored,
-    emit,
+    emit_all,
     environment,
     terminal_width,
 )
@@ -81,6 +82,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_lock_options(parser)
     add_state(parser)
     add_format(parser, AUDIT_FORMATS)
+    add_also(parser, AUDIT_FORMATS)
     add_output(parser)
 
 
@@ -123,7 +125,7 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
         lock=lock,
         cache=_cache(arguments, environment()),
     )
-    emit(arguments, _written(arguments, report, lane))
+    emit_all(arguments, lambda asked: _written(asked, report, lane))
     if report.status is ExitStatus.NOTHING_EXAMINED:
         names = ", ".join(str(path) for path in arguments.path)
         raise NothingExamined(f"{names}: neither ELF nor device code", remedy="name the bundle or the library itself")

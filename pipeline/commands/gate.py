@@ -37,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--self-test", action="store_true", help="show the gate known-bad evidence and artifacts; it must refuse each"
     )
     options.add_format(parser, options.GATE_FORMATS)
+    options.add_also(parser, options.GATE_FORMATS)
     options.add_output(parser)
 
 
@@ -53,14 +54,14 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
             raise UsageError(f"{directory} is not a directory")
     with open_street(arguments) as street:
         verdicts = judge_plan(plan, street, {}, more_evidence=tuple(arguments.evidence))
-    options.emit(arguments, _rendered(arguments, verdicts))
+    options.emit_all(arguments, lambda asked: _rendered(asked, verdicts))
     return status_of(verdicts)
 
 
 def _self_test(arguments: argparse.Namespace) -> ExitStatus:
     """Status 1 when the gate approved what it must refuse, or refused what it must approve."""
-    if arguments.format not in {"text", "json"}:
-        raise UsageError(f"--self-test has no {arguments.format}", remedy="ask for text or json")
+    if arguments.also or arguments.format not in {"text", "json"}:
+        raise UsageError("--self-test has text and json alone", remedy="ask for text or json")
     from pipeline.gate.self_test import run_self_test
     from pipeline.policy import load_policy
     from pipeline.policy.digest import tables_digest

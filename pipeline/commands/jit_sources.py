@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from pipeline.commands.options import colored, emit, environment, terminal_width
+from pipeline.commands.options import colored, emit_all, environment, terminal_width
 from pipeline.errors import NothingExamined, UsageError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def audit_jit_sources(arguments: argparse.Namespace, lane: Lane, policy: Policy)
     with Talk(sys.stderr, environment()).step(lane.id, "jit") as step:
         settings = jit_settings(arguments.state.resolve() / "cache", network, step)
         report = compiled(lane, targets, settings, bundle=_bundle(arguments.path))
-    emit(arguments, _written(arguments, report, lane))
+    emit_all(arguments, lambda asked: _written(asked, report, lane))
     return report.status
 
 

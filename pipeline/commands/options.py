@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.errors import InfrastructureError
+from pipeline.errors import InfrastructureError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 AUDIT_FORMATS = ("text", "json", "sarif", "junit", "markdown", "html", "annotations")
 GATE_FORMATS = ("text", "json", "junit", "markdown", "html", "annotations")
@@ -70,6 +70,40 @@ def add_format(parser: argparse.ArgumentParser, choices: Sequence[str] = ("text"
 def add_output(parser: argparse.ArgumentParser) -> None:
     """``--output FILE``."""
     parser.add_argument("--output", metavar="FILE", type=Path, help="write the result here instead of stdout")
+
+
+def add_also(parser: argparse.ArgumentParser, choices: Sequence[str]) -> None:
+    """``--also FORMAT=FILE``, repeatable."""
+
+    def format_and_file(text: str) -> tuple[str, Path]:
+        name, equals, file = text.partition("=")
+        if name not in choices or not equals or not file.strip():
+            raise argparse.ArgumentTypeError(f"{text!r} is not FORMAT=FILE with one of {', '.join(choices)}")
+        return name, Path(file)
+
+    parser.add_argument(
+        "--also",
+        metavar="FORMAT=FILE",
+        type=format_and_file,
+        action="append",
+        default=[],
+        help="write the same result to FILE in another format (repeatable)",
+    )
+
+
+def emit_all(arguments: argparse.Namespace, written: Callable[[argparse.Namespace], str]) -> None:
+    """``emit`` each ``--also FORMAT=FILE``, then what ``--format`` asks for.
+
+    ``written`` makes one of them from arguments that ask for that one. ``UsageError`` where two would go to one file.
+    """
+    files = [file for _, file in arguments.also] + ([arguments.output] if arguments.output is not None else [])
+    twice = next((file for place, file in enumerate(files) if file in files[:place]), None)
+    if twice is not None:
+        raise UsageError(f"{twice} would be written twice", remedy="give each format a file of its own")
+    for name, file in arguments.also:
+        alone = argparse.Namespace(**{**vars(arguments), "format": name, "output": file})
+        emit(alone, written(alone))
+    emit(arguments, written(arguments))
 
 
 def emit(arguments: argparse.Namespace, text: str) -> None:

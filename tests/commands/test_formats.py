@@ -119,3 +119,46 @@ def test_a_self_test_has_no_page(tmp_path: Path) -> None:
     done = street.cubingate("gate", "--self-test", "--format", "html")
     assert done.returncode == 2
     assert "ask for text or json" in done.stderr
+
+
+@pytest.mark.network
+def test_one_audit_writes_every_format_that_is_asked_for(
+    library: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["audit", str(library), "--target", "80@550"]
+    alone = {}
+    for name in AUDIT_FORMATS:
+        assert run([*command, "--format", name]) == 1
+        alone[name] = capsys.readouterr().out
+    also = [word for name in AUDIT_FORMATS for word in ("--also", f"{name}={tmp_path / name}=1")]
+    assert run([*command, *also, "--format", "annotations"]) == 1
+    assert capsys.readouterr().out == alone["annotations"]
+    assert {name: (tmp_path / f"{name}=1").read_text(encoding="utf-8") for name in AUDIT_FORMATS} == alone
+
+
+def test_one_gate_writes_every_format_that_is_asked_for(tmp_path: Path) -> None:
+    street = write_matrix(tmp_path, [{"id": "one"}])
+    also = [word for name in GATE_FORMATS for word in ("--also", f"{name}=also.{name}")]
+    assert street.cubingate("gate", *also).returncode == 1
+    for name in GATE_FORMATS:
+        written = (tmp_path / f"also.{name}").read_text(encoding="utf-8")
+        assert written == street.cubingate("gate", "--format", name).stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--also", "pdf=a"], "is not FORMAT=FILE"),
+        (["--also", "json="], "is not FORMAT=FILE"),
+        (["--also", "json"], "is not FORMAT=FILE"),
+        (["--also", "sarif=a"], "is not FORMAT=FILE"),
+        (["--also", "json=a", "--also", "html=a"], "would be written twice"),
+        (["--also", "json=a", "--output", "a"], "would be written twice"),
+        (["--self-test", "--also", "json=a"], "ask for text or json"),
+    ],
+)
+def test_what_cannot_be_written_also_is_a_mistake(words: list[str], said: str, tmp_path: Path) -> None:
+    done = write_matrix(tmp_path, [{"id": "one"}]).cubingate("gate", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not (tmp_path / "a").exists()
