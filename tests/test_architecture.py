@@ -42,7 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "compat": {"model", "gate"},
     "pick": {"audit", "formats", "policy", "model", "machine"},
     "attest": {"model", "gate", "evidence"},
-    "publishers": {"model", "gate", "compat", "attest"},
+    "publishers": {"model", "gate", "compat", "attest", "pick", "report"},
     "report": {
         *("model", "matrix", "gate", "audit", "diff", "explain", "formats", "rules", "policy", "serve", "gpu", "jit"),
         "pick",

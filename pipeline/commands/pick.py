@@ -38,14 +38,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="for this GPU instead of this machine's, as 80@535.288.01 (repeatable); cpu: for none",
     )
     parser.add_argument("--host", metavar="FLOOR", default="", help="glibc=2.31,platform=aarch64 instead of this one's")
+    parser.add_argument(
+        "--table",
+        action="store_true",
+        help="all assets with what they ask for, as release notes (Markdown); no machine",
+    )
     add_format(parser)
     add_output(parser)
 
 
 def execute(arguments: argparse.Namespace) -> ExitStatus:
-    """Choose and print: 0 when an asset fits, 1 when none does."""
+    """Choose and print: 0 when an asset fits, 1 when none does. A table says nothing of a machine, so that it is 0."""
     from pipeline.pick import choose
 
+    if arguments.table:
+        return _table(arguments)
     host = _host(arguments)
     choice = choose(_release(arguments.source), host)
     if arguments.format == "json":
@@ -58,6 +65,15 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
         width = terminal_width(arguments) or _COLUMNS
         emit(arguments, pick_text(choice, color=colored(arguments), width=width))
     return ExitStatus.PASS if choice.picked is not None else ExitStatus.REFUSED
+
+
+def _table(arguments: argparse.Namespace) -> ExitStatus:
+    from pipeline.report.compat_markdown import compat_markdown
+
+    if arguments.target or arguments.host or arguments.format != "text":
+        raise UsageError("--table is about no machine, and is Markdown", remedy="give it without the other options")
+    emit(arguments, compat_markdown(_release(arguments.source)))
+    return ExitStatus.PASS
 
 
 def _release(source: str) -> Release:

@@ -31,12 +31,25 @@ class Basis(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Seen:
+    """A board and its driver on which an asset was loaded and answered."""
+
+    gpu: str
+    driver: DriverVersion
+
+
+@dataclass(frozen=True, slots=True)
 class PromisedTarget:
-    """A target that the release promises, and how that is known."""
+    """A target that the release promises, and how that is known.
+
+    ``gpu`` is empty where no board is named, ``seen`` where nothing was proven or an older version does not say where.
+    """
 
     sm: int
     driver: DriverVersion
     basis: Basis
+    gpu: str = ""
+    seen: tuple[Seen, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,10 +12,10 @@ from pipeline.model.paths import printable
 from pipeline.model.served import ServedGpu, Serves, Service
 from pipeline.model.target import Flavour, Platform
 from pipeline.model.versions import DriverVersion, GlibcVersion, ToolkitVersion
-from pipeline.pick.asset import Asset, Basis, PromisedTarget, Release
+from pipeline.pick.asset import Asset, Basis, PromisedTarget, Release, Seen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 T = TypeVar("T")
 LARGEST = 8 << 20
@@ -122,7 +122,31 @@ def _targets(value: Any, at: str) -> tuple[PromisedTarget, ...]:
     if standing == "missing":
         return ()
     sm, _, driver = _get(value, "target", str, at).partition("@")
-    return (PromisedTarget(_sm(sm, at), _made(DriverVersion, driver, at), _made(Basis, standing, at)),)
+    return (
+        PromisedTarget(
+            sm=_sm(sm, at),
+            driver=_made(DriverVersion, driver, at),
+            basis=_made(Basis, standing, at),
+            gpu=_board(value, at),
+            seen=tuple(_seen(value, at)),
+        ),
+    )
+
+
+def _seen(target: dict[str, Any], at: str) -> Iterator[Seen]:
+    """Where it was proven; older versions say nothing of that."""
+    for row in _get(target, "proven_on", list, at) if "proven_on" in target else ():
+        found = _object(row, f"{at}.proven_on")
+        if found.get("driver") is not None:
+            yield Seen(_board(found, at), _made(DriverVersion, found["driver"], at))
+
+
+def _board(value: dict[str, Any], at: str) -> str:
+    """The board's name, which opens no file but must be safe to print; empty where none is told."""
+    name = _text_or_none(value, "gpu", at) if "gpu" in value else None
+    if name is not None and (len(name) > _LONGEST or not name.isprintable()):
+        raise _Wrong(f"{at}: gpu {_told(name)} is not a plain name")
+    return name or ""
 
 
 def _archs(value: dict[str, Any], kind: str, at: str) -> tuple[TargetArch, ...]:

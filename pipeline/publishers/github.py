@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError, Refused, UsageError
 from pipeline.publishers.github_api import Github, Refusal, refused
-from pipeline.publishers.staging import check_names, stage
+from pipeline.publishers.staging import COMPATIBILITY, check_names, stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +73,7 @@ class GithubReleases:
         draft = self._draft() or self.github.create_draft(self.tag, self.tag, _MARK, self.commit)
         self._fill(draft, files)
         self._confirm(draft, files, InfrastructureError, "the draft does not read back as it was sent")
-        return self.github.make_public(draft).html_url
+        return self.github.make_public(draft, _notes(files)).html_url
 
     def _draft(self) -> Release | None:
         """Our draft of the tag; ``UsageError`` when somebody else has one."""
@@ -140,3 +140,9 @@ class GithubReleases:
         wrong = [file.name for file in files if not self._is(by_name[file.name], file)]
         if wrong:
             raise error(f"{words}: {', '.join(wrong)}")
+
+
+def _notes(files: Sequence[ReleaseFile]) -> str:
+    """The table of what fits which machine."""
+    (table,) = (file.path for file in files if file.name == COMPATIBILITY)
+    return table.read_text(encoding="utf-8")

@@ -115,9 +115,9 @@ class Github:
         # Not repeated: an answer that was lost would leave a second draft.
         return _release(self._json("POST", "/releases", content, repeat=False))
 
-    def make_public(self, release: Release) -> Release:
-        """Publish a draft."""
-        return _release(self._json("PATCH", f"/releases/{release.id}", {"draft": False}))
+    def make_public(self, release: Release, body: str) -> Release:
+        """Publish a draft; ``body`` are its notes, in Markdown."""
+        return _release(self._json("PATCH", f"/releases/{release.id}", {"draft": False, "body": body}))
 
     def assets(self, release: Release) -> tuple[Asset, ...]:
         """The files of a release."""

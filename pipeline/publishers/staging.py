@@ -12,6 +12,8 @@ from pipeline.digest import file_sha256
 from pipeline.errors import InfrastructureError, UsageError
 from pipeline.model.document import document
 from pipeline.model.paths import printable
+from pipeline.pick.read import read_release
+from pipeline.report.compat_markdown import compat_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,9 +23,10 @@ if TYPE_CHECKING:
 
 SUMS = "SHA256SUMS"
 COMPAT = "compat.json"
+COMPATIBILITY = "COMPATIBILITY.md"
 PROVENANCE = "provenance.intoto.jsonl"
 SBOM = "sbom.cdx.json"
-LISTS = frozenset({SUMS, COMPAT, PROVENANCE, SBOM})
+LISTS = frozenset({SUMS, COMPAT, COMPATIBILITY, PROVENANCE, SBOM})
 """What is made beside the bundles."""
 
 
@@ -58,7 +61,11 @@ def stage(folder: Path, approved: Sequence[Approved]) -> tuple[ReleaseFile, ...]
     folder.mkdir()
     copied(folder, approved)
     if approved:
-        (folder / COMPAT).write_text(document("compat", compatibility(approved)) + "\n", encoding="utf-8")
+        compat = document("compat", compatibility(approved)) + "\n"
+        (folder / COMPAT).write_text(compat, encoding="utf-8")
+        # Made of what users will read: a compat.json that `pick` would refuse is not published.
+        table = compat_markdown(read_release(compat.encode("utf-8"), COMPAT))
+        (folder / COMPATIBILITY).write_text(table, encoding="utf-8")
         (folder / PROVENANCE).write_text(provenance(approved), encoding="utf-8")
         (folder / SBOM).write_text(bill_of_materials(approved), encoding="utf-8")
     listed = [_release_file(path) for path in sorted(folder.iterdir())]

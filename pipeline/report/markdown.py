@@ -41,8 +41,8 @@ def details(summary: str, lines: Iterable[str]) -> str:
     return "\n".join([f"<details><summary>{title}</summary>", "", *lines, "", "</details>", ""])
 
 
-def within(pieces: Sequence[str], most: int = MOST_BYTES) -> str:
-    """The pieces that fit, then how many did not: a summary that is too large would not be shown at all."""
+def within(pieces: Sequence[str], most: int = MOST_BYTES, *, holds: str = "a job summary holds 1 MiB") -> str:
+    """The pieces that fit, then how many did not: a text that is too large would not be taken at all."""
     kept: list[str] = []
     left = most - 200
     for piece in pieces:
@@ -51,5 +51,5 @@ def within(pieces: Sequence[str], most: int = MOST_BYTES) -> str:
             break
         kept.append(piece)
     if len(kept) < len(pieces):
-        kept += ["", f"**{len(pieces) - len(kept)} more lines or sections left out** (a job summary holds 1 MiB)."]
+        kept += ["", f"**{len(pieces) - len(kept)} more lines or sections left out** ({holds})."]
     return "\n".join(kept) + "\n"

@@ -111,6 +111,14 @@ def test_sources_that_are_nothing(tmp_path: Path) -> None:
     assert "has schema_version 2" in pick(tmp_path, *A100)[2]
 
 
+def test_the_table_of_a_release_asks_no_machine(full: Path) -> None:
+    status, out, err = pick(full.parent, "--table")
+    assert (status, err) == (0, "")
+    assert out.count("| server-") == len(RELEASES["full"]["assets"])
+    for machine in (A100, ("--format", "json")):
+        assert pick(full, "--table", *machine)[0] == 2
+
+
 def test_what_a_release_publishes_is_picked_from(tmp_path: Path) -> None:
     street = write_matrix(tmp_path, [{"id": "one"}])
     assert street.cubingate("run").returncode == 0
@@ -122,6 +130,8 @@ def test_what_a_release_publishes_is_picked_from(tmp_path: Path) -> None:
     content = json.loads((tmp_path / "dist" / "compat.json").read_text())
     jsonschema.validate(content, json.loads((ROOT / "docs" / "compat.schema.json").read_text()))
     assert content["assets"][0]["serves"]["gpus"] == []
+    told = (tmp_path / "dist" / "COMPATIBILITY.md").read_text()
+    assert street.cubingate("pick", "dist", "--table").stdout == told
     (tmp_path / "dist" / "compat.json").unlink()
     bare = json.loads(street.cubingate("pick", "dist", "--target", "cpu", "--format", "json").stdout)
     assert bare["pick"] == "fixture-1.0-linux-x86_64.tar.gz", "audited on the spot"

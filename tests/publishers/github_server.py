@@ -112,7 +112,9 @@ class Exchange(BaseHTTPRequestHandler):
                 self.answer(200, hub.release_row(hub.release(number)))
             case "PATCH", ["releases", number]:
                 release = hub.release(number)
-                release.draft = json.loads(self.body()).get("draft", release.draft)
+                asked = json.loads(self.body())
+                release.draft = asked.get("draft", release.draft)
+                release.body = asked.get("body", release.body)
                 self.answer(200, hub.release_row(release))
             case "GET", ["releases", number, "assets"]:
                 self.answer(200, _page([hub.asset_row(each) for each in hub.release(number).assets], query))

@@ -59,6 +59,9 @@ def test_a_draft_is_filled_read_back_and_made_public_last(hub: Hub, bundles: lis
     place.preflight()
     assert place.publish(bundles).endswith(f"/acme/server/releases/tag/{TAG}")
     assert_complete(hub, bundles)
+    (notes,) = (asset.content.decode() for asset in hub.releases[0].assets if asset.name == "COMPATIBILITY.md")
+    assert hub.releases[0].body == notes
+    assert notes.count(".tar.gz |") == 2
     verbs = [call.split()[0] for call in hub.calls]
     assert verbs.index("PATCH") == len(verbs) - 1, "what is public was read back before"
     assert sum(call.startswith("GET /signed/") for call in hub.calls) == len(FILES)
