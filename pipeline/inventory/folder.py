@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from pipeline.binary import FormatError, open_view
+from pipeline.binary import BufferView, FormatError, open_view
 from pipeline.errors import InfrastructureError
 from pipeline.formats.facts import Opaque
 from pipeline.inventory.digest import FileDigests, tree_digest
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
+    from pipeline.binary import View
     from pipeline.inventory.ledger import Ledger
     from pipeline.inventory.memory import Memory
     from pipeline.inventory.tree import TreeEntry
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 
 _SPECIAL = "device, pipe or socket"
 _TOLD = 3
+_SMALL = 128 << 10
+"""Bytes of a file that is read at once, for its facts and its digest together."""
 
 
 def read_folder(
@@ -46,11 +50,12 @@ def read_folder(
         return "oci", total, ""
     reading = _Reading(path, root, ledger, memory)
     unknown = [file for file in files if not reading.recall(file)]
+    large = [file for file in unknown if file.size > _SMALL]
     with ExitStack() as stack:
-        digests = stack.enter_context(FileDigests(path, unknown)) if digest and unknown else None
+        digests = stack.enter_context(FileDigests(path, large)) if digest and large else None
         reading.walk(entries, progress, total)
         known = {name: found.sha256 for name, found in reading.recalled.items()}
-        known |= digests.all() if digests is not None else {}
+        known |= reading.digests | (digests.all() if digests is not None else {})
     if unknown:
         _unchanged(path, entries)
     if memory is not None and digest:
@@ -68,7 +73,10 @@ def _read_image(path: Path, root: MemberPath, ledger: Ledger, entries: Iterable[
 
 
 class _Reading:
-    """One pass over a directory; ``fresh`` are the facts of files that were not remembered, to be kept."""
+    """One pass over a directory; ``fresh`` are the facts of files that were not remembered, to be kept.
+
+    ``digests`` are those of small files, by name.
+    """
 
     def __init__(self, path: Path, root: MemberPath, ledger: Ledger, memory: Memory | None) -> None:
         self._path = path
@@ -76,6 +84,7 @@ class _Reading:
         self._ledger = ledger
         self._memory = memory
         self.recalled: dict[str, Found] = {}
+        self.digests: dict[str, str] = {}
         self._fresh: dict[str, Ledger] = {}
 
     def recall(self, file: TreeFile) -> bool:
@@ -116,10 +125,18 @@ class _Reading:
         with open_view(self._path / file.name) as view:
             if self._ledger.full:
                 raise FormatError(f"more than {self._ledger.budgets.members} members")
-            Walk(ledger).visit_file(view, place)
+            if file.size > _SMALL:
+                Walk(ledger).visit_file(view, place)
+            else:
+                self._small(file, view, place, ledger)
         if ledger is not self._ledger:
             self._ledger.absorb(ledger)
             self._fresh[file.name] = ledger
+
+    def _small(self, file: TreeFile, view: View, place: MemberPath, ledger: Ledger) -> None:
+        content = view.read(0, min(view.size, file.size))  # what has grown meanwhile is told at the end
+        self.digests[file.name] = hashlib.sha256(content).hexdigest()
+        Walk(ledger).visit_file(BufferView(content), place)
 
     def keep(self, files: Iterable[TreeFile], digests: dict[str, str]) -> None:
         """Remember what was read for the first time."""
