@@ -18,7 +18,6 @@ from pipeline.model.lane import (
     BuildRecipe,
     BundleSpec,
     Debootstrap,
-    EvidenceTerms,
     GitSource,
     PathSource,
     PrebuiltFile,
@@ -163,23 +162,6 @@ def read_publishers(root: MapNode, folder: Path) -> tuple[Publisher, ...]:
     named = mapping(entry.value) if entry else {}
     return tuple(
         _publisher(name, mapping(node), folder) for name, node in named.items() if sound(sections.PUBLISHER, node)
-    )
-
-
-def read_terms(root: MapNode, folder: Path, mistakes: list[Mistake]) -> EvidenceTerms:
-    """Which evidence counts; the default terms where the file has mistakes in them."""
-    entry = root.find("evidence")
-    if entry is None or not sound(sections.EVIDENCE, entry.value):
-        return EvidenceTerms()
-    parts = mapping(entry.value)
-    signed = "signed" in parts and text(parts["signed"]) == "required"
-    if signed and "keys" not in parts:
-        mistakes.append(Mistake(parts["signed"].position, "nobody's signature is trusted", "add keys: [release.pub]"))
-    return EvidenceTerms(
-        signed=signed,
-        keys=tuple(folder / key for key in _words(parts, "keys")),
-        max_age_days=int(_number(parts["max_age_days"])) if "max_age_days" in parts else None,
-        same_commit=_flag(parts, "same_commit", default=False),
     )
 
 

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import NothingExamined, UsageError
 from pipeline.matrix import schema
-from pipeline.matrix.definitions import mapping, read_bundle, read_definitions, read_publishers, read_terms, sound, text
+from pipeline.matrix.definitions import mapping, read_bundle, read_definitions, read_publishers, sound, text
 from pipeline.matrix.ids import lane_ids, repeated
 from pipeline.matrix.lanes import Row, lane_of, mistakes_in
 from pipeline.matrix.mistakes import MatrixMistakes, Mistake, closest, listed
 from pipeline.matrix.nodes import ListNode, MapNode, Node
 from pipeline.matrix.rows import ArchWords, MatrixNode, RowMaker, rows_of
 from pipeline.matrix.settings import SettingsReader
+from pipeline.matrix.terms import read_terms
 from pipeline.matrix.yaml_source import read_yaml
 from pipeline.model.lane import Lane, Plan, Waiver
 from pipeline.policy import load_policy

@@ -13,7 +13,6 @@ from pipeline.matrix.sections import (
     BUNDLE,
     CHECK,
     DRIVER,
-    EVIDENCE,
     GLIBC,
     GLIBCXX,
     LIBRARY,
@@ -31,6 +30,7 @@ from pipeline.matrix.sections import (
     WAIVER,
     WORD,
 )
+from pipeline.matrix.terms import EVIDENCE
 from pipeline.model.cpu import CpuLevel
 from pipeline.model.lane import CompressionMode, Flavour, Platform, ToolkitOrigin
 

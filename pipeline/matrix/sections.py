@@ -267,16 +267,6 @@ WAIVER = Record(
     ),
 )
 
-EVIDENCE = Record(
-    "terms of evidence",
-    (
-        Key("signed", Choice(("required", "optional")), "Whether a record needs a trusted signature (optional)."),
-        Key("keys", Items(PATH, unique=True), "Public keys (PEM) whose signatures are trusted."),
-        Key("max_age_days", Integer("a number of days", 1, 3650), "Oldest record that counts."),
-        Key("same_commit", Flag(), "Whether a record must come from the commit that is released (default false)."),
-    ),
-)
-
 _PARTIAL = Key("partial", Flag(), "Publish approved lanes although others were refused (default false).")
 PUBLISHER = Variants(
     "a publisher",

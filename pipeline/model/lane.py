@@ -18,6 +18,7 @@ from pipeline.model.source import (
     Source,
 )
 from pipeline.model.target import CompressionMode, Flavour, Platform, Proof, Target
+from pipeline.model.terms import EvidenceTerms, SigstoreIdentity
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,6 +51,7 @@ __all__ = [
     "Publisher",
     "SdistSource",
     "ServedModel",
+    "SigstoreIdentity",
     "SmokeSettings",
     "Source",
     "Target",
@@ -288,16 +290,6 @@ class Publisher:
     partial: bool
     tag: str | None = None
     simple: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class EvidenceTerms:
-    """Which evidence counts: ``signed`` by one of ``keys`` (public, PEM), at most so many days old, of this commit."""
-
-    signed: bool = False
-    keys: tuple[Path, ...] = ()
-    max_age_days: int | None = None
-    same_commit: bool = False
 
 
 @dataclass(frozen=True, slots=True)

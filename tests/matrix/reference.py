@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.matrix import schema, sections
 from pipeline.matrix.jit import JIT_SOURCE
+from pipeline.matrix.terms import EVIDENCE, SIGSTORE_IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,8 @@ PARTS: tuple[tuple[str, Record], ...] = (
     ("`jit_sources.NAME`", JIT_SOURCE),
     ("Lane settings: `defaults`, `flavours.FLAVOUR`, axes, `include`, `exclude`", SETTINGS),
     ("`waivers[]`", sections.WAIVER),
-    ("`evidence`", sections.EVIDENCE),
+    ("`evidence`", EVIDENCE),
+    ("`evidence.sigstore[]`", SIGSTORE_IDENTITY),
     *((f"`publishers.NAME`: {shape.what}", shape) for shape in sections.PUBLISHER.shapes),
 )
 
