@@ -43,6 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "pick": {"audit", "formats", "policy", "model", "machine"},
     "attest": {"model", "gate", "evidence"},
     "publishers": {"model", "gate", "compat", "attest", "pick", "report"},
+    "workflow": {"matrix", "model", "policy"},
     "report": {
         *("model", "matrix", "gate", "audit", "diff", "explain", "formats", "rules", "policy", "serve", "gpu", "jit"),
         "pick",
@@ -54,7 +55,7 @@ UPPER = {"stages", "commands", "cli", "__main__", "__init__"}
 # Third-party name → the rooms it stays in.
 STAYS_IN: dict[str, set[str]] = {
     "docker": {"engine"},
-    "jinja2": {"build", "report"},
+    "jinja2": {"build", "report", "workflow"},
     "openai": {"serve"},
     "httpx": {"serve"},
     "gguf": {"serve"},

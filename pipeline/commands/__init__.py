@@ -22,9 +22,10 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("explain", "what a rule or CUDA error means and what to change"),
     ("doctor", "what this machine can do: engine, GPU, driver, toolkits, disk"),
     ("clean", "remove the containers, images and state that this tool made"),
+    ("workflow", "render the GitHub workflow of a matrix.yaml, or say that the committed one is stale"),
     ("schema", "print the JSON Schema of matrix.yaml"),
 )
 """The commands of this version, in the order of a release, each with the line that ``--help`` shows."""
 
-NOT_YET = ("init", "workflow")
+NOT_YET = ("init",)
 """Commands that the contract names and this version does not have."""

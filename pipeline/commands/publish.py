@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.commands import options
 from pipeline.commands.surroundings import open_street, planned
-from pipeline.errors import ExitStatus, UsageError
+from pipeline.errors import ExitStatus, InfrastructureError, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -24,6 +25,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     options.add_state(parser)
     parser.add_argument(
         "--to", metavar="NAME", action="append", default=[], help="only this destination of matrix.yaml (repeatable)"
+    )
+    parser.add_argument(
+        "--sums", metavar="FILE", type=Path, help="also write the digests of what is published here, for `sha256sum -c`"
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--dry-run", action="store_true", help="say what would be published, change nothing")
@@ -54,10 +58,20 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
             _say(f"nothing published: {verdict.lane.id}: {verdict.checks[0].reason}")
         return ExitStatus.gravest([verdict.trouble for verdict in unjudged])
     approved = [approve(verdict) for verdict in verdicts if verdict.approved]
+    if arguments.sums is not None:
+        _write_sums(arguments.sums, approved)
     return ExitStatus.gravest(
         _publish(publisher, place, verdicts, approved, dry_run=arguments.dry_run)
         for publisher, place in destinations.items()
     )
+
+
+def _write_sums(file: Path, approved: Sequence[Approved]) -> None:
+    lines = [f"{item.artifact.sha256}  {item.artifact.path.name}\n" for item in approved]
+    try:
+        file.write_text("".join(lines), encoding="utf-8")
+    except OSError as error:
+        raise InfrastructureError.of(error) from error
 
 
 def _preflight(destinations: Mapping[Publisher, Destination]) -> ExitStatus:

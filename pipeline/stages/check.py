@@ -37,6 +37,12 @@ class Observation:
         return self.status is ExitStatus.INFRASTRUCTURE and not self.final
 
 
+def needs_gpu(check: str) -> bool:
+    """Whether ``check`` is seen on a GPU: ``load@SM@DRIVER``, ``smoke@SM@DRIVER``."""
+    kind, _, where = check.partition("@")
+    return kind in {"load", "smoke"} and where not in {"", "cpu"}
+
+
 Check = Callable[["Lane", "Artifact", str, "Street"], Observation]
 """A way to look at a lane's bundle; ``CubingateError`` when looking was not possible."""
 
