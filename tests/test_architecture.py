@@ -42,6 +42,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "compat": {"model", "gate"},
     "pick": {"audit", "formats", "policy", "model", "machine"},
     "attest": {"model", "gate", "evidence"},
+    "scaffold": {"matrix", "workflow", "policy", "model", "resources"},
     "publishers": {"model", "gate", "compat", "attest", "pick", "report"},
     "workflow": {"matrix", "model", "policy"},
     "report": {
@@ -55,7 +56,7 @@ UPPER = {"stages", "commands", "cli", "__main__", "__init__"}
 # Third-party name → the rooms it stays in.
 STAYS_IN: dict[str, set[str]] = {
     "docker": {"engine"},
-    "jinja2": {"build", "report", "workflow"},
+    "jinja2": {"build", "report", "workflow", "scaffold"},
     "openai": {"serve"},
     "httpx": {"serve"},
     "gguf": {"serve"},
@@ -72,6 +73,7 @@ STAYS_IN: dict[str, set[str]] = {
     "packageurl": {"attest"},
     "securesystemslib": {"evidence"},
     "cryptography": {"evidence"},
+    "sigstore": {"evidence"},
     "multi_demangle": {"formats"},
     "isal": {"formats", "inventory"},
 }

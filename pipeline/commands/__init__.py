@@ -20,12 +20,13 @@ COMMANDS: tuple[tuple[str, str], ...] = (
     ("pick", "which published asset fits this (or that) machine, and why the others do not"),
     ("policy", "the facts that verdicts rest on, with their sources"),
     ("explain", "what a rule or CUDA error means and what to change"),
-    ("doctor", "what this machine can do: engine, GPU, driver, toolkits, disk"),
+    ("doctor", "what this machine can do, and what this repository lacks"),
     ("clean", "remove the containers, images and state that this tool made"),
+    ("init", "write a matrix.yaml, a Dockerfile and a workflow into a repository, over nothing"),
     ("workflow", "render the GitHub workflow of a matrix.yaml, or say that the committed one is stale"),
     ("schema", "print the JSON Schema of matrix.yaml"),
 )
 """The commands of this version, in the order of a release, each with the line that ``--help`` shows."""
 
-NOT_YET = ("init",)
+NOT_YET: tuple[str, ...] = ()
 """Commands that the contract names and this version does not have."""
