@@ -8,18 +8,19 @@ from pathlib import Path
 
 from pipeline.digest import file_sha256
 from pipeline.errors import CorruptInput, InfrastructureError
+from pipeline.model.source import NO_SOURCE
 
 
 def tree_sha256(root: Path) -> str:
-    """The digest of a folder's sorted (path, mode, digest) lines, ``.git`` left out; a link counts by its target.
+    """The digest of a folder's sorted (path, mode, digest) lines but for ``NO_SOURCE``; a link counts by its target.
 
     ``InfrastructureError`` when anything in it cannot be read, or it is no folder.
     """
     lines: list[str] = []
     for folder, names, files in os.walk(root, onerror=_unreadable):
-        names[:] = [name for name in names if name != ".git"]
+        names[:] = [name for name in names if name not in NO_SOURCE]
         linked = [name for name in names if Path(folder, name).is_symlink()]
-        lines.extend(_line(root, Path(folder, name)) for name in (*files, *linked) if name != ".git")
+        lines.extend(_line(root, Path(folder, name)) for name in (*files, *linked) if name not in NO_SOURCE)
     return hashlib.sha256("".join(sorted(lines)).encode("utf-8", "surrogateescape")).hexdigest()
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError
+from pipeline.model.source import NO_SOURCE
 
 # Ninja takes a file of time 0 for a missing one, so a fixed time in the past, not none.
 _TIME = 946_684_800
@@ -46,8 +47,8 @@ def _add_tree(tar: tarfile.TarFile, name: str, tree: Path) -> None:
 
 
 def _anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Drop owner, time and umask; leave out what git keeps for itself."""
-    if member.name.endswith("/.git"):
+    """Drop owner, time and umask; leave out what git and this tool keep for themselves."""
+    if member.name.rpartition("/")[2] in NO_SOURCE:
         return None
     member.uid = member.gid = 0
     member.uname = member.gname = ""

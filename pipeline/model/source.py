@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+NO_SOURCE = frozenset({".git", ".cubingate"})
+"""Names of a local tree that are no part of what is built: what git keeps, and what this tool keeps by default."""
+
+
 @dataclass(frozen=True, slots=True)
 class GitSource:
     """A git repository at a ref, pinned by the commit the ref must resolve to."""

@@ -20,10 +20,10 @@ _STAGE = ".cubingate-init-"
 def write_all(folder: Path, files: Mapping[str, str]) -> list[str]:
     """Write ``files`` (path below ``folder`` → text) and return the paths that were not there yet.
 
-    A file with exactly these bytes may be there already: a run that was killed is finished by the next. Each file appears
-    whole, by a link to what was written beside it; after a failure everything made here is taken away again.
+    A file with exactly these bytes may be there already: a run that was killed is finished by the next. Each file
+    appears whole, by a link to what was written beside it; after a failure everything made here is taken away again.
 
-    ``UsageError`` for any other file, and for a way through a link; ``InfrastructureError`` when nothing can be written.
+    ``UsageError`` for any other file and for a way through a link, ``InfrastructureError`` when nothing can be written.
     """
     _refuse_links(folder, files)
     contents = {name: text.encode("utf-8") for name, text in files.items()}

@@ -235,6 +235,8 @@ def test_a_local_folder_is_used_where_it_is(tmp_path: Path, fetching: Fetching) 
     assert fetching.tree(PathSource(folder)) == folder
     assert describe(PathSource(folder)) == {"kind": "path", "sha256": digest}
     (folder / ".git/HEAD").write_text("moved")
+    (folder / ".cubingate/cache").mkdir(parents=True)
+    (folder / ".cubingate/cache/log").write_text("what an earlier run left here")
     assert source_digest(PathSource(folder, digest)) == digest
     (folder / "a.c").chmod(0o755)
     assert source_digest(PathSource(folder)) != digest

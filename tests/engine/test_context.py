@@ -25,6 +25,7 @@ def _written(context: BuildContext) -> bytes:
 def _tree(folder: Path, *, mode: int, time: int) -> Path:
     (folder / "sub" / ".git").mkdir(parents=True)
     (folder / ".git").mkdir()
+    (folder / ".cubingate").mkdir()
     (folder / "sub" / "a.c").write_text("int a;\n")
     (folder / "run.sh").write_text("#!/bin/sh\n")
     (folder / "sub" / "a.c").chmod(mode)
