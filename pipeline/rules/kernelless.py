@@ -33,6 +33,9 @@ def has_no_kernels(fatbin: FatbinFacts) -> bool:
     Such a container is never loaded (modules are loaded when a kernel of theirs is launched), so it is neither
     coverage nor a gap, whatever architectures its list has. Where payloads were read, they decide.
     """
+    first = fatbin.entries[0]
+    if not first.nested and not _is_empty(first):
+        return False  # as most: whatever the others are
     if is_link_stub(fatbin):
         return True
     entries = [inner for entry in fatbin.entries for inner in entry.nested or (entry,)]
