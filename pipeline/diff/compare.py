@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pipeline.audit.kernels import kernel_groups
 from pipeline.audit.report import AuditedArtifact
 from pipeline.diff import device, host, kernels, sizes
 from pipeline.diff.difference import Compared, Difference, outcome, told
@@ -49,6 +50,7 @@ def compare(
         sizes=changed,
         corrupt=bool(old.damage or new.damage),
         examined=sum(len(item.elves) + len(item.fatbins) + len(item.bare) for item in (old, new)),
+        kernels=kernel_groups((new,)) if new.kernels else (),
     )
 
 

@@ -11,6 +11,7 @@ from pipeline.model.finding import Outcome, Severity, Status, Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pipeline.audit.kernels import KernelGroup
     from pipeline.audit.report import AuditedArtifact, Floor
     from pipeline.model.finding import Finding
 
@@ -45,7 +46,10 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Everything that a comparison says. ``corrupt`` is true when one of the two could not be read whole."""
+    """Everything that a comparison says. ``corrupt`` is true when one of the two could not be read whole.
+
+    ``kernels`` are the groups of the new one, empty where kernels were not read.
+    """
 
     old: AuditedArtifact
     new: AuditedArtifact
@@ -55,6 +59,7 @@ class Difference:
     sizes: tuple[SizePair, ...]
     corrupt: bool
     examined: int
+    kernels: tuple[KernelGroup, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

@@ -35,6 +35,8 @@ _STANDS = {
 }
 """What a pass is worth by its kind; everything else was seen where it was to be."""
 
+_BUILD = "build"
+
 
 def judge(
     lane: Lane,
@@ -52,7 +54,9 @@ def judge(
     stood = {check: _stand(lane, check, about, terms) for check in (*lane.required, *_other_checks(lane))}
     checks = tuple(stand for check, stand in stood.items() if check in lane.required or _was_seen_to_fail(stand))
     counting = [record for record in about if terms.objection(record) is None]
-    return LaneVerdict(lane, artifact, checks, _targets(lane, tuple(stood.values()), counting, terms.policy))
+    built = [record for record in counting if record.check == _BUILD and record.lane == lane.id]
+    targets = _targets(lane, tuple(stood.values()), counting, terms.policy)
+    return LaneVerdict(lane, artifact, checks, targets, built=built[-1] if built else None)
 
 
 def refuse(lane: Lane, error: CubingateError, policy: Policy) -> LaneVerdict:

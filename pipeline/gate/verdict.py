@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from pipeline.gate.standing import CheckStanding, TargetStanding
     from pipeline.model.artifact import Artifact
+    from pipeline.model.evidence import Evidence
     from pipeline.model.lane import Lane
 
 
@@ -21,7 +22,8 @@ class LaneVerdict:
     """Whether one lane may be published, check by check, and how each of its targets is known to be served.
 
     ``artifact`` is ``None`` where nothing was built; ``trouble`` is the exit status of what kept the gate from judging
-    at all, such as a damaged record.
+    at all, such as a damaged record. ``built`` is the record of its build, on which nothing depends: it says how long
+    that took.
     """
 
     lane: Lane
@@ -29,6 +31,7 @@ class LaneVerdict:
     checks: tuple[CheckStanding, ...]
     targets: tuple[TargetStanding, ...] = ()
     trouble: ExitStatus = ExitStatus.PASS
+    built: Evidence | None = None
 
     @property
     def approved(self) -> bool:

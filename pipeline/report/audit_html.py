@@ -5,31 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.model.finding import Severity, Status, Verdict
+from pipeline.model.finding import Status, Verdict
 from pipeline.model.size import size_text
-from pipeline.report.html_page import html_page
+from pipeline.report.coverage import coverage, of_report
+from pipeline.report.html_page import SEVERITIES, html_page
 from pipeline.report.shown import counted
 from pipeline.report.told import by_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pipeline.model.finding import Finding
+    from pipeline.model.finding import Finding, Severity
+    from pipeline.report.coverage import Coverage
     from pipeline.report.told import RuleFindings, Told
 
 MOST_OF_A_RULE = 50
 MOST_FINDINGS = 1000
 MOST_ROWS = 500
+MOST_GROUPS = 60
+MOST_LIBRARIES = 20
+_MOST_NAMES = 12
 _WORDS = {Verdict.PASS: "✓ pass", Verdict.FAIL: "✕ fail", Verdict.UNKNOWN: "? unknown"}
 _SHADES = {Verdict.PASS: "g", Verdict.FAIL: "b", Verdict.UNKNOWN: "w"}
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A word with its sign, and the class of its colour."""
-
-    word: str
-    shade: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,29 +41,42 @@ class ShownGroup:
     left_out: int
 
 
-_SEVERITIES = {
-    Severity.ERROR: Mark("✕ error", "b"),
-    Severity.WARNING: Mark("! warning", "w"),
-    Severity.NOTE: Mark("i note", "i"),
-}
-
-
 def audit_html(told: Told) -> str:
     """The page; lists that are too long for one end with how many more there are."""
+    libraries = _coverage(told)
     values = {
         "told": told,
         "targets": told.targets[:MOST_ROWS],
         "artifacts": told.artifacts[:MOST_OF_A_RULE],
         "notes": told.notes[:MOST_ROWS],
         "groups": tuple(_groups(by_rule(told.findings))),
+        "coverage": libraries[:MOST_LIBRARIES],
+        "libraries_left_out": len(libraries[MOST_LIBRARIES:]),
+        "missing": _missing(told),
         "outcomes": [item for item in told.outcomes if item.status is not Status.PASS],
         "passed": sum(item.status is Status.PASS for item in told.outcomes),
         "words": _WORDS,
         "shades": _SHADES,
-        "severities": _SEVERITIES,
+        "severities": SEVERITIES,
         "size": size_text,
     }
     return html_page("audit.j2", f"{told.verdict.value}: audit of {told.name}", values)
+
+
+def _coverage(told: Told) -> tuple[Coverage, ...]:
+    groups = of_report(told.kernels.groups) if told.kernels is not None else ()
+    return coverage(groups, most=MOST_GROUPS, partial_only=False)
+
+
+def _missing(told: Told) -> tuple[str, ...]:
+    """For each target the kernels that the images serving it lack."""
+    missing = told.kernels.missing if told.kernels is not None else ()
+    return tuple(f"{label}: {_several(names)}" for label, names in missing[:MOST_ROWS] if names)
+
+
+def _several(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return f"{', '.join(names[:_MOST_NAMES])}{more}"
 
 
 def _groups(groups: Sequence[RuleFindings]) -> Iterator[ShownGroup]:

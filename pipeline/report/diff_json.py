@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pipeline.model.document import document
+from pipeline.report.kernels_json import groups_content
 
 if TYPE_CHECKING:
     from pipeline.audit.report import AuditedArtifact, Floor
@@ -21,6 +22,7 @@ def diff_document(found: Difference) -> dict[str, Any]:
         "findings": [finding.to_json() for finding in found.findings],
         "floors": [{"sm": str(pair.sm), "old": _floor(pair.old), "new": _floor(pair.new)} for pair in found.floors],
         "sizes": [{"path": pair.path, "old": pair.old, "new": pair.new} for pair in found.sizes],
+        **({"kernels": {"groups": groups_content(found.kernels)}} if found.kernels else {}),
     }
 
 

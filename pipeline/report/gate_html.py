@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.gate.standing import Standing
 from pipeline.report.gate_view import MARKS, MEANINGS, lane_view
-from pipeline.report.html_page import html_page
+from pipeline.report.html_page import SEVERITIES, html_page
 from pipeline.report.shown import counted
 
 if TYPE_CHECKING:
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 MOST_COLUMNS = 40
 """More targets than that are shown by SM, each with the worst of its drivers."""
+
+_MOST_REASONS = 10
+_MOST_GROUPS = 640
+"""Rows about kernel groups that all lanes share, two for each at least."""
 
 _SHADES = {
     Standing.PROVEN: "g",
@@ -51,6 +55,14 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
+class Numbered:
+    """A lane, and its place in matrix.yaml's order, which its address has."""
+
+    number: int
+    view: LaneView
+
+
+@dataclass(frozen=True, slots=True)
 class Cell:
     """What a lane is known to do on a column's target."""
 
@@ -60,20 +72,35 @@ class Cell:
 
 def gate_html(verdicts: Sequence[LaneVerdict]) -> str:
     """The page."""
-    lanes = [lane_view(verdict) for verdict in verdicts]
+    most = max(2, min(20, _MOST_GROUPS // max(len(verdicts), 1)))
+    lanes = [lane_view(verdict, most_groups=most) for verdict in verdicts]
     columns = _columns(lanes)
-    approved = sum(lane.approved for lane in lanes)
+    ordered = [Numbered(number, lane) for number, lane in enumerate(lanes, 1)]
+    refused = [lane for lane in ordered if not lane.view.approved]
+    approved = len(lanes) - len(refused)
+    changed = [lane for lane in ordered if lane.view.change is not None]
     values = {
         "lanes": lanes,
         "columns": columns,
         "cells": [_cells(lane, columns) for lane in lanes],
+        "ordered": [*refused, *(lane for lane in ordered if lane.view.approved)],
+        "reasons": refused[:_MOST_REASONS],
+        "changed": changed,
+        "uncompared": _uncompared(len(lanes) - len(changed), len(lanes)),
         "approved": approved,
-        "refused": len(lanes) - approved,
+        "refused": len(refused),
         "key": [KeyItem(MARKS[item], item.value, MEANINGS[item], _SHADES[item]) for item in MARKS],
         "marks": MARKS,
         "shades": _SHADES,
+        "severities": SEVERITIES,
     }
     return html_page("gate.j2", f"Release gate: {approved} of {counted(len(lanes), 'lane')} approved", values)
+
+
+def _uncompared(number: int, lanes: int) -> str:
+    if number == lanes:
+        return "No lane has a comparison with the last release on record: the check diff makes one."
+    return f"{counted(number, 'more lane')} without such a comparison on record." if number else ""
 
 
 def _columns(lanes: Sequence[LaneView]) -> tuple[Column, ...]:

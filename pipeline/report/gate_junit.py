@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from pipeline.errors import ExitStatus
 from pipeline.gate.standing import Standing
 from pipeline.model.finding import Status
-from pipeline.report.gate_view import seconds
 from pipeline.report.junit import Case, Ending, Suite, junit_xml
+from pipeline.report.times_view import taken
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +39,7 @@ def _case(verdict: LaneVerdict, check: CheckStanding) -> Case:
         _ending(verdict, check),
         check.reason or check.standing.value,
         check.standing.value,
-        seconds=seconds(check.evidence),
+        seconds=taken(check.evidence),
     )
 
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from pipeline.gate.standing import Standing, assemblers_of
 from pipeline.model.size import size_text
+from pipeline.report.change_view import change_of
+from pipeline.report.coverage import coverage, of_document
+from pipeline.report.times_view import taken, times_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pipeline.gate import CheckStanding, LaneVerdict, TargetStanding
     from pipeline.model.evidence import Evidence
+    from pipeline.report.change_view import Change, Loss
+    from pipeline.report.coverage import Coverage
+    from pipeline.report.times_view import Times
 
 MARKS = {
     Standing.PROVEN: "●",
@@ -34,6 +39,8 @@ MEANINGS = {
     Standing.FAILED: "was looked at, and is wrong",
 }
 _MOST_FINDINGS = 20
+_MOST_GROUPS = 20
+_MOST_LIBRARIES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +78,10 @@ class ToldFinding:
 
 @dataclass(frozen=True, slots=True)
 class LaneView:
-    """One lane as a page shows it; ``left_out`` counts the findings that it does not show."""
+    """One lane as a page shows it; ``left_out`` counts the findings that it does not show.
+
+    ``change`` is ``None`` without a comparison on record, ``coverage`` empty where no record has kernels.
+    """
 
     id: str
     approved: bool
@@ -81,10 +91,25 @@ class LaneView:
     targets: tuple[TargetRow, ...]
     findings: tuple[ToldFinding, ...]
     left_out: int
+    change: Change | None
+    times: Times
+    coverage: tuple[Coverage, ...]
+    libraries_left_out: int
+
+    @property
+    def told_besides(self) -> tuple[Loss, ...]:
+        """What the comparison found that is not among the findings already."""
+        told = {(finding.rule, finding.observed) for finding in self.findings}
+        losses = self.change.losses if self.change is not None else ()
+        return tuple(loss for loss in losses if (loss.rule, loss.observed) not in told)
 
 
-def lane_view(verdict: LaneVerdict) -> LaneView:
-    """The lane, laid out."""
+def lane_view(verdict: LaneVerdict, *, most_groups: int = _MOST_GROUPS) -> LaneView:
+    """The lane, laid out, with at most so many kernel groups of a library."""
+    documents = _documents(verdict)
+    change = change_of(documents.get("diff", {}))
+    kernels = of_document(documents.get("audit", {})) or of_document(documents.get("diff", {}))
+    libraries = coverage(kernels, most=most_groups, partial_only=True)
     # Several checks of one lane often found the same; the first of them tells it.
     found = [item for check in verdict.checks for item in _findings(check)]
     findings = list({(item.rule, item.path, item.observed): item for item in reversed(found)}.values())[::-1]
@@ -92,11 +117,15 @@ def lane_view(verdict: LaneVerdict) -> LaneView:
         id=verdict.lane.id,
         approved=verdict.approved,
         why=why(verdict),
-        facts=tuple(_facts(verdict)),
+        facts=tuple(_facts(verdict, change)),
         groups=_groups(verdict.checks),
         targets=tuple(_target(target) for target in verdict.targets),
         findings=tuple(findings[:_MOST_FINDINGS]),
         left_out=max(len(findings) - _MOST_FINDINGS, 0),
+        change=change,
+        times=times_of(verdict),
+        coverage=libraries[:_MOST_LIBRARIES],
+        libraries_left_out=len(libraries[_MOST_LIBRARIES:]),
     )
 
 
@@ -109,28 +138,18 @@ def why(verdict: LaneVerdict) -> str:
     return "; ".join(f"{_several(group.checks)} {group.standing.value}: {group.reason}" for group in groups)
 
 
-def seconds(record: Evidence | None) -> float:
-    """How long the check took by its own times; 0 without a record or where they make no sense."""
-    if record is None:
-        return 0.0
-    try:
-        took = datetime.fromisoformat(record.finished) - datetime.fromisoformat(record.started)
-    except (ValueError, TypeError):  # not dates, or only one of them with a zone
-        return 0.0
-    return max(took.total_seconds(), 0.0)
-
-
 def _several(checks: tuple[str, ...]) -> str:
     return ", ".join(checks) if len(checks) <= 2 else f"{checks[0]} and {len(checks) - 1} more checks"
 
 
-def _facts(verdict: LaneVerdict) -> Iterator[tuple[str, str]]:
+def _facts(verdict: LaneVerdict, change: Change | None) -> Iterator[tuple[str, str]]:
     lane, artifact = verdict.lane, verdict.artifact
     yield "asset", lane.asset_name if artifact else "none"
     if artifact:
         budget = f" of at most {size_text(lane.size_budget)}" if lane.size_budget else ""
         yield "size", f"{size_text(artifact.size)}{budget}"
-        yield from _growth(verdict)
+        if change is not None:
+            yield "last release", f"{change.size}, {change.grew}"
         yield "sha256", artifact.sha256
     if lane.toolkit:
         yield "toolkit", str(lane.toolkit)
@@ -141,20 +160,9 @@ def _facts(verdict: LaneVerdict) -> Iterator[tuple[str, str]]:
     yield "matrix", str(lane.position)
 
 
-def _growth(verdict: LaneVerdict) -> Iterator[tuple[str, str]]:
-    """What became of the size since the last release, as the comparison with it has it on record."""
-    for check in verdict.checks:
-        if check.check == "diff" and check.evidence is not None:
-            old, new = (_size(check.evidence.document.get(side)) for side in ("old", "new"))
-            if old and new:
-                grew = "grew" if new > old else "shrank"
-                change = f"{grew} by {abs(new - old) / old:.1%}" if new != old else "unchanged"
-                yield "last release", f"{size_text(old)}, {change} since"
-
-
-def _size(side: Any) -> int:
-    size = side.get("size") if isinstance(side, dict) else None
-    return size if isinstance(size, int) and size > 0 else 0
+def _documents(verdict: LaneVerdict) -> dict[str, Mapping[str, Any]]:
+    """What each check has on record."""
+    return {check.check: check.evidence.document for check in verdict.checks if check.evidence is not None}
 
 
 def _groups(checks: Sequence[CheckStanding]) -> tuple[CheckGroup, ...]:
@@ -170,7 +178,7 @@ def _groups(checks: Sequence[CheckStanding]) -> tuple[CheckGroup, ...]:
 
 
 def _took(checks: Sequence[CheckStanding]) -> str:
-    took = sum(seconds(check.evidence) for check in checks)
+    took = sum(taken(check.evidence) for check in checks)
     return f", {took:.1f} s" if took else ""
 
 
@@ -184,7 +192,10 @@ def _seen(record: Evidence | None) -> str:
 
 
 def _target(target: TargetStanding) -> TargetRow:
-    words = [f"{record.check}: {_seen(record)}" for record in target.proofs]
+    seen: dict[str, list[str]] = {}
+    for record in target.proofs:
+        seen.setdefault(_seen(record), []).append(record.check.partition("@")[0])
+    words = [f"{', '.join(checks)}: {place}" for place, checks in seen.items()]
     words += [f"with {word}" for record in target.rehearsals for word in assemblers_of(record)]
     if target.rules and target.standing is not Standing.PROVEN:
         words.append(f"by {', '.join(target.rules)}")

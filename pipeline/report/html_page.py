@@ -4,17 +4,34 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from pipeline import __version__
+from pipeline.model.finding import Severity
 from pipeline.report.shown import shown, times
 from pipeline.resources import find_resources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A word with its sign, and the class of its colour."""
+
+    word: str
+    shade: str
+
+
+SEVERITIES = {
+    Severity.ERROR: Mark("✕ error", "b"),
+    Severity.WARNING: Mark("! warning", "w"),
+    Severity.NOTE: Mark("i note", "i"),
+}
 
 
 def html_page(template: str, title: str, values: Mapping[str, Any]) -> str:

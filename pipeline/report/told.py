@@ -10,6 +10,7 @@ from pipeline.model.finding import Severity
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pipeline.audit.kernels import KernelReport
     from pipeline.audit.report import AuditedArtifact, AuditReport
     from pipeline.errors import ExitStatus
     from pipeline.jit import JitReport
@@ -33,7 +34,10 @@ class ToldTarget:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """An audit: ``findings`` are ordered, the gravest first; ``lane`` is the declared side where one was named."""
+    """An audit: ``findings`` are ordered, the gravest first; ``lane`` is the declared side where one was named.
+
+    ``kernels`` is their table, ``None`` where they were not read.
+    """
 
     name: str
     artifacts: tuple[AuditedArtifact, ...]
@@ -45,6 +49,7 @@ class Told:
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
     lane: Lane | None
+    kernels: KernelReport | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +85,7 @@ def told_audit(report: AuditReport, lane: Lane | None = None) -> Told:
         findings=_ranked(report.findings),
         notes=report.notes,
         lane=lane,
+        kernels=report.kernels,
     )
 
 
@@ -106,6 +112,7 @@ def told_jit(report: JitReport, lane: Lane) -> Told:
         findings=_ranked(report.findings),
         notes=(),
         lane=lane,
+        kernels=None,
     )
 
 

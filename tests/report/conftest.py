@@ -73,6 +73,7 @@ def told(**changes: Any) -> Told:
         "findings": (finding(), warning),
         "notes": ("a note",),
         "lane": None,
+        "kernels": None,
     }
     return Told(**{**values, **changes})
 

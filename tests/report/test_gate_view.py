@@ -8,7 +8,8 @@ import pytest
 
 from pipeline.gate import judge
 from pipeline.model.finding import Status
-from pipeline.report.gate_view import lane_view, seconds, why
+from pipeline.report.gate_view import lane_view, why
+from pipeline.report.times_view import taken
 from tests.values import TERMS, bundle, cpu_lane, record
 
 if TYPE_CHECKING:
@@ -29,9 +30,9 @@ def viewed(tmp_path: Path, check: str, document: dict[str, Any], status: Status 
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        (100 << 20, 112 << 20, "100.0 MiB, grew by 12.0% since"),
-        (100 << 20, 88 << 20, "100.0 MiB, shrank by 12.0% since"),
-        (100 << 20, 100 << 20, "100.0 MiB, unchanged since"),
+        (100 << 20, 112 << 20, "100.0 MiB → 112.0 MiB, grew by 12.0%"),
+        (100 << 20, 88 << 20, "100.0 MiB → 88.0 MiB, shrank by 12.0%"),
+        (100 << 20, 100 << 20, "100.0 MiB → 100.0 MiB, unchanged"),
     ],
 )
 def test_a_comparison_tells_what_grew(tmp_path: Path, old: int, new: int, told: str) -> None:
@@ -71,7 +72,7 @@ def test_what_refuses_is_told_once_with_how_many(tmp_path: Path) -> None:
 
 def test_times_that_are_none_take_no_time(tmp_path: Path) -> None:
     good = record(LANE, bundle(tmp_path, LANE), "audit")
-    assert seconds(good) == 1.0
-    assert seconds(record(LANE, bundle(tmp_path, LANE), "audit", started="soon")) == 0.0
-    assert seconds(record(LANE, bundle(tmp_path, LANE), "audit", started="2026-01-01T00:00:00")) == 0.0
-    assert seconds(None) == 0.0
+    assert taken(good) == 1.0
+    assert taken(record(LANE, bundle(tmp_path, LANE), "audit", started="soon")) == 0.0
+    assert taken(record(LANE, bundle(tmp_path, LANE), "audit", started="2026-01-01T00:00:00")) == 0.0
+    assert taken(None) == 0.0
