@@ -61,7 +61,7 @@ STAYS_IN: dict[str, set[str]] = {
     "httpx": {"serve"},
     "gguf": {"serve"},
     "numpy": {"serve"},
-    "yaml": {"matrix"},
+    "yaml": {"matrix", "workflow"},
     "packaging": {"environments"},
     "pypi_simple": {"build", "publishers"},
     "twine": {"publishers"},

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import UsageError
+from pipeline.evidence.sigstore_bundle import bundle_reader
+from pipeline.evidence.witness import Witness, WrongSignature
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,13 +20,12 @@ if TYPE_CHECKING:
 
     from securesystemslib.signer import CryptoSigner, SSlibKey
 
+    from pipeline.evidence.sigstore_bundle import BundleReader
+    from pipeline.model.terms import EvidenceTerms
+
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 _REMEDY = "install cubingate[signing]"
 _MAKE_KEY = "openssl genpkey -algorithm ed25519"
-
-
-class WrongSignature(Exception):
-    """A signature by a key that is trusted, and that these bytes do not fit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,10 @@ class SigningKey:
 
 @dataclass(frozen=True, slots=True)
 class Keyring:
-    """The public keys whose word counts."""
+    """Whose word counts: public keys, and the identities of sigstore bundles."""
 
-    keys: tuple[SSlibKey, ...]
+    keys: tuple[SSlibKey, ...] = ()
+    bundles: BundleReader | None = None
 
 
 def signing_key(path: Path) -> SigningKey:
@@ -72,6 +74,14 @@ def keyring(paths: Iterable[Path]) -> Keyring:
     return Keyring(tuple(keys))
 
 
+def trusted(terms: EvidenceTerms) -> Keyring | None:
+    """Whose signatures ``terms`` trust, ``None`` for nobody's; ``UsageError`` as for ``keyring``."""
+    if not terms.keys and not terms.identities:
+        return None
+    keys = keyring(terms.keys).keys if terms.keys else ()
+    return Keyring(keys, bundle_reader(terms))
+
+
 def signed(payload: bytes, key: SigningKey) -> bytes:
     """The envelope around ``payload``, signed."""
     from securesystemslib.dsse import Envelope
@@ -81,21 +91,30 @@ def signed(payload: bytes, key: SigningKey) -> bytes:
     return json.dumps(sealed.to_dict(), indent=1).encode()
 
 
-def opened(written: Any, ring: Keyring | None) -> tuple[Any, tuple[str, ...]]:
-    """The statement in ``written``, an envelope or a bare one, and the ids of the keys of ``ring`` that signed it.
+def opened(content: bytes, ring: Keyring | None) -> tuple[Any, tuple[Witness, ...]]:
+    """The statement in ``content`` (bare, in an envelope, or in a sigstore bundle), and who signed it.
 
-    ``WrongSignature`` when a key of the ring is named and its signature does not fit; ``ValueError`` and its like
-    when it is no envelope. What is signed by others is as good as unsigned.
+    ``WrongSignature`` when a key of the ring is named and its signature does not fit, or a bundle does not verify;
+    ``ValueError`` and its like when it is no envelope. Where nobody is trusted, nobody is asked.
     """
+    written = json.loads(content)
+    if "mediaType" in written:
+        if ring is None or ring.bundles is None:
+            return _payload(written["dsseEnvelope"]), ()
+        statement, witness = ring.bundles.statement(content)
+        return statement, (witness,)
     if "payloadType" not in written:
         return written, ()
+    return _payload(written), _signers(written, ring) if ring is not None else ()
+
+
+def _payload(written: Any) -> Any:
     if written["payloadType"] != PAYLOAD_TYPE:
         raise ValueError(f"an envelope around {written['payloadType']!r}")
-    payload = json.loads(base64.b64decode(written["payload"], validate=True))
-    return payload, _signers(written, ring) if ring is not None else ()
+    return json.loads(base64.b64decode(written["payload"], validate=True))
 
 
-def _signers(written: Any, ring: Keyring) -> tuple[str, ...]:
+def _signers(written: Any, ring: Keyring) -> tuple[Witness, ...]:
     from securesystemslib.dsse import Envelope
     from securesystemslib.exceptions import FormatError, UnverifiedSignatureError
 
@@ -109,8 +128,8 @@ def _signers(written: Any, ring: Keyring) -> tuple[str, ...]:
             try:
                 key.verify_signature(sealed.signatures[key.keyid], sealed.pae())
             except UnverifiedSignatureError as error:
-                raise WrongSignature(f"key {key.keyid[:12]}") from error
-            found.append(str(key.keyid))
+                raise WrongSignature(f"evidence carries a signature that does not fit: key {key.keyid[:12]}") from error
+            found.append(Witness(str(key.keyid), trusted=True))
     return tuple(found)
 
 

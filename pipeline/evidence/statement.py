@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipeline.model.evidence import CHECK_KINDS, Evidence, Machine, Origin
 from pipeline.model.finding import Outcome, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pipeline.evidence.witness import Witness
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "urn:cubingate:evidence:v2"
@@ -32,8 +37,8 @@ def statement(evidence: Evidence) -> dict[str, Any]:
     }
 
 
-def evidence_of(content: Any, signed_by: tuple[str, ...] = ()) -> Evidence:
-    """The record that a statement makes.
+def evidence_of(content: Any, witnesses: Sequence[Witness] = ()) -> Evidence:
+    """The record that a statement makes, and who signed it.
 
     ``KeyError``, ``TypeError``, ``ValueError``, ``AttributeError`` or ``OverflowError`` when it is not one.
     """
@@ -53,7 +58,8 @@ def evidence_of(content: Any, signed_by: tuple[str, ...] = ()) -> Evidence:
         finished=str(predicate["finished"]),
         document=dict(predicate["document"]),
         origin=Origin(**predicate["origin"]),
-        signed_by=signed_by,
+        signed_by=_names(witnesses, trusted=True),
+        strangers=_names(witnesses, trusted=False),
     )
 
 
@@ -68,6 +74,10 @@ def instant(written: str) -> datetime:
 def iso(time: datetime) -> str:
     """A UTC time as records have it, with microseconds."""
     return time.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _names(witnesses: Sequence[Witness], *, trusted: bool) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(witness.name for witness in witnesses if witness.trusted is trusted))
 
 
 def _known(check: str) -> str:

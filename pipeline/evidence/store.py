@@ -1,5 +1,7 @@
 """Records in folders. Layout: ``DIR/<sha256 of the bundle>/<check>/<finished>-<digest of the file>.json``.
 
+Sigstore bundles about them lie beside a record, or in the folder of the bundle that the records are about.
+
 Reading checks that each record is about the digest it lies under, complete, and byte for byte what was written; one
 that is not is ``CorruptInput``, never ignored. A folder that cannot be read is no absence of evidence: what it
 holds may be the newest failure.
@@ -16,7 +18,9 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import CorruptInput, InfrastructureError
 from pipeline.evidence import envelope
+from pipeline.evidence.attestations import Attestations, is_attestation, refuse_orphans
 from pipeline.evidence.statement import evidence_of, instant, iso, statement
+from pipeline.evidence.witness import WrongSignature
 from pipeline.model.finding import Status
 
 if TYPE_CHECKING:
@@ -84,22 +88,35 @@ def _after(earlier: tuple[Evidence, ...], evidence: Evidence) -> Evidence:
 
 
 def _records(directories: Iterable[Path], subject: str, keyring: Keyring | None) -> tuple[Evidence, ...]:
-    records = [_load(path, subject, keyring) for directory in directories for path in _files(directory / subject)]
+    records = [record for directory in directories for record in _folder(directory / subject, keyring)]
     return tuple(sorted(records, key=_age))
+
+
+def _folder(subject: Path, keyring: Keyring | None) -> Iterator[Evidence]:
+    """The records of one folder, with what is attested there about them."""
+    places = _listed(subject)
+    about = Attestations.read(filter(is_attestation, places), keyring.bundles if keyring is not None else None)
+    for check in places:
+        if is_attestation(check):
+            continue
+        files = _listed(check)
+        refuse_orphans(files)
+        for path in files:
+            if path.suffix == ".json" and not is_attestation(path):
+                yield _load(path, subject.name, keyring, about)
 
 
 def _age(record: Evidence) -> tuple[datetime, bool]:
     return instant(record.finished), record.outcome.status is not Status.PASS
 
 
-def _files(subject: Path) -> Iterator[Path]:
-    """Every record below ``subject``. Not with ``glob``, which passes over what it cannot read."""
+def _listed(folder: Path) -> list[Path]:
+    """What is in ``folder``. Not with ``glob``, which passes over what it cannot read."""
     try:
-        for check in sorted(subject.iterdir()) if _is_there(subject) else ():
-            yield from (path for path in sorted(check.iterdir()) if path.suffix == ".json")
+        return sorted(folder.iterdir()) if _is_there(folder) else []
     except OSError as error:
         raise InfrastructureError(
-            f"cannot read evidence in {subject}: {error.strerror}", remedy="make it readable, or remove it"
+            f"cannot read evidence in {folder}: {error.strerror}", remedy="make it readable, or remove it"
         ) from error
 
 
@@ -112,15 +129,15 @@ def _is_there(path: Path) -> bool:
     return True
 
 
-def _load(path: Path, subject: str, keyring: Keyring | None) -> Evidence:
+def _load(path: Path, subject: str, keyring: Keyring | None, about: Attestations) -> Evidence:
     remedy = f"remove the file, or run the check again: {path}"
     content = _content(path, remedy)
+    witnesses = about.witnesses(path, hashlib.sha256(content).hexdigest())
     try:
-        written = json.loads(content)
-        payload, signed_by = envelope.opened(written, keyring)
-        evidence = evidence_of(payload, signed_by)
-    except envelope.WrongSignature as error:
-        raise CorruptInput(f"evidence carries a signature that does not fit: {error}", remedy=remedy) from error
+        statement, inside = envelope.opened(content, keyring)
+        evidence = evidence_of(statement, (*inside, *witnesses))
+    except WrongSignature as error:
+        raise CorruptInput(str(error), remedy=remedy) from error
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
         raise CorruptInput(f"evidence is damaged or incomplete: {error}", remedy=remedy) from error
     if evidence.subject != subject or evidence.check != path.parent.name:

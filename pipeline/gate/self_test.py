@@ -144,6 +144,8 @@ class _Bench:
         wanted = EvidenceTerms(signed=True)
         yield self._case("signed evidence where it is required", signed, wanted=wanted, expected=True)
         yield self._case("unsigned evidence where a signature is required", self._good(), wanted=wanted)
+        strangers = [replace(record, strangers=("a workflow of others",)) for record in self._good()]
+        yield self._case("evidence signed by a stranger", strangers, wanted=wanted)
         old = [replace(record, finished=iso(self.now - timedelta(days=9))) for record in self._good()]
         yield self._case("expired evidence", old, wanted=EvidenceTerms(max_age_days=8))
         elsewhere = [replace(record, origin=replace(record.origin, commit="1" * 40)) for record in self._good()]

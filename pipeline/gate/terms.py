@@ -40,7 +40,8 @@ class Terms:
     def _objections(self, record: Evidence) -> Iterator[str]:
         wanted, origin = self.wanted, record.origin
         if wanted.signed and not record.signed_by:
-            yield "unauthenticated: signed by none of the trusted keys"
+            by = f", but by {'; '.join(record.strangers)}" if record.strangers else ""
+            yield f"unauthenticated: signed by nobody who is trusted{by}"
         if wanted.max_age_days is not None and self.now - instant(record.finished) > timedelta(wanted.max_age_days):
             yield f"expired: older than {wanted.max_age_days} days"
         if wanted.same_commit and (self.commit is None or origin.commit != self.commit):

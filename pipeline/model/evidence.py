@@ -78,8 +78,9 @@ class Evidence:
 
     ``subject`` is the bundle's SHA-256; ``scope`` the digest of the promise that was checked (targets, floors, how
     to serve), so that evidence for yesterday's promise never approves today's. ``started`` and ``finished`` are UTC,
-    ISO 8601. ``document`` is the check's own JSON document. ``signed_by`` are the trusted keys that signed
-    it; without one it is unauthenticated: anybody may have written it.
+    ISO 8601. ``document`` is the check's own JSON document. ``signed_by`` are the trusted keys and identities that
+    signed it; without one it is unauthenticated: anybody may have written it. ``strangers`` signed it too, and are
+    trusted by nobody.
     """
 
     subject: str
@@ -93,3 +94,4 @@ class Evidence:
     document: dict[str, Any]
     origin: Origin
     signed_by: tuple[str, ...] = ()
+    strangers: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pipeline import evidence as records
 from pipeline.errors import CorruptInput, InfrastructureError
-from pipeline.evidence.envelope import keyring
+from pipeline.evidence.envelope import trusted
 from pipeline.gate import LaneVerdict, Terms, judge, refuse
 from pipeline.policy import load_policy
 from pipeline.stages.build import bundle_of
@@ -27,7 +27,7 @@ def judge_plan(
 ) -> tuple[LaneVerdict, ...]:
     """Judge each lane on the bundle in the state directory; ``problems`` say why a lane has none.
 
-    ``UsageError`` when a key of the plan's terms cannot be read.
+    ``UsageError`` when a key or root of the plan's terms cannot be read.
     """
     terms = Terms(
         now=street.clock(),
@@ -36,7 +36,7 @@ def judge_plan(
         wanted=plan.terms,
         commit=street.origin.commit,
     )
-    court = Court(street, terms, keyring(plan.terms.keys) if plan.terms.keys else None, tuple(more_evidence))
+    court = Court(street, terms, trusted(plan.terms), tuple(more_evidence))
     return tuple(_judge_lane(lane, court, problems.get(lane.id, "not built")) for lane in plan.lanes)
 
 
