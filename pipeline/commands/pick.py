@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.commands.options import add_format, add_output, colored, emit, environment, terminal_width
-from pipeline.errors import ExitStatus, UsageError
+from pipeline.errors import ExitStatus, NothingExamined, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _COMPAT = "compat.json"
 _CPU = "cpu"
+_API = "https://api.github.com"
 _COLUMNS = 80
 _HOST_FORM = "write glibc=2.31,platform=aarch64, each part once"
 _PLATFORMS = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
@@ -90,14 +91,31 @@ def _release(source: str) -> Release:
 
         files = sorted(each for each in path.iterdir() if each.is_file()) if path.is_dir() else [path]
         return audited(files, told, _policy())
-    from pipeline.publishers.released import address_of, released_compat
+    return read_release(_downloaded(source, LARGEST), told)
 
-    address = address_of(source)
-    if address is None:
-        raise UsageError(f"{told} does not exist", remedy="name a compat.json, a folder or an address")
+
+def _downloaded(source: str, largest: int) -> bytes:
+    """From its public address, and where GitHub shows nothing to strangers by its API, if there is a token."""
     from pipeline.commands.build_settings import ca_bundle
+    from pipeline.model.paths import printable
+    from pipeline.publishers.private_release import PrivateReleases
+    from pipeline.publishers.released import WEB, address_of, release_of, released_compat
 
-    return read_release(released_compat(address, largest=LARGEST, ca_bundle=ca_bundle(environment())), told)
+    variables = environment()
+    web = variables.get("GITHUB_SERVER_URL") or WEB
+    address, release = address_of(source, web), release_of(source, web)
+    if address is None:
+        raise UsageError(f"{printable(source)} does not exist", remedy="name a compat.json, a folder or an address")
+    token = variables.get("GITHUB_TOKEN") or variables.get("GH_TOKEN")
+    api = variables.get("GITHUB_API_URL") or (_API if web == WEB else "")
+    certificates = ca_bundle(variables)
+    try:
+        return released_compat(address, largest=largest, ca_bundle=certificates)
+    except NothingExamined:
+        # A token is for one server: it is not shown to its API because a page of another one was named.
+        if not token or not api or release is None or release.web != web.rstrip("/"):
+            raise
+    return PrivateReleases(api, token, certificates).compat(release.repository, release.tag, largest=largest)
 
 
 def _is_document(path: Path) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from pipeline.errors import InfrastructureError, NothingExamined
 from pipeline.publishers.staging import COMPAT
@@ -15,27 +16,47 @@ if TYPE_CHECKING:
 
     import requests
 
-_PAGE = re.compile(r"(https?://[^/?#]+/[^/?#]+/[^/?#]+)/releases/(?:tag/([^/?#]+)|latest)/?")
+_PAGE = re.compile(r"(https?://[^/?#]+)/([^/?#]+/[^/?#]+)/releases/(?:tag/([^/?#]+)|latest)/?")
 _SHORT = re.compile(r"([A-Za-z0-9-]+/[A-Za-z0-9._-]+)@([^\s@]+)")
-_WEB = "https://github.com"
-_TIMEOUT = (10.0, 30.0)  # seconds to connect, seconds without a byte
+WEB = "https://github.com"
+"""Where ``owner/name@tag`` lies, unless a workflow on another server says otherwise."""
+
+TIMEOUT = (10.0, 30.0)
+"""Seconds to connect, seconds without a byte."""
+
 _LONGEST = 60.0  # seconds for all of it
 _CHUNK = 1 << 16
 
 
-def address_of(source: str) -> str | None:
-    """Where ``source`` has its ``compat.json``; ``None`` where it is no address.
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A GitHub release by its server, repository and tag; of the latest the tag is empty."""
 
-    An ``http(s)`` address is taken as it is, except the page of a GitHub release (or of the latest), and
-    ``owner/name@tag``, whose files lie at addresses that GitHub documents.
-    """
+    web: str
+    repository: str
+    tag: str
+
+    @property
+    def address(self) -> str:
+        """Where its ``compat.json`` lies while it is public, as GitHub documents it."""
+        folder = f"download/{quote(self.tag, safe='')}" if self.tag else "latest/download"
+        return f"{self.web}/{self.repository}/releases/{folder}/{COMPAT}"
+
+
+def release_of(source: str, web: str = WEB) -> Release | None:
+    """The release that ``source`` names by its page or as ``owner/name@tag``; ``None`` where it does neither."""
     page = _PAGE.fullmatch(source)
     if page is not None:
-        repository, tag = page.groups()
-        return f"{repository}/releases/{f'download/{tag}' if tag else 'latest/download'}/{COMPAT}"
+        return Release(page[1], page[2], unquote(page[3] or ""))
     short = _SHORT.fullmatch(source)
-    if short is not None:
-        return f"{_WEB}/{short[1]}/releases/download/{quote(short[2], safe='')}/{COMPAT}"
+    return Release(web.rstrip("/"), short[1], short[2]) if short is not None else None
+
+
+def address_of(source: str, web: str = WEB) -> str | None:
+    """Where ``source`` has its ``compat.json``, any ``http(s)`` address taken as it is; ``None`` where it is none."""
+    release = release_of(source, web)
+    if release is not None:
+        return release.address
     return source if source.startswith(("https://", "http://")) else None
 
 
@@ -49,11 +70,13 @@ def released_compat(address: str, *, largest: int, ca_bundle: Path | None = None
     place = _printable(address)
     trusted = str(ca_bundle) if ca_bundle is not None else None  # else what requests itself reads
     try:
-        with requests.get(address, timeout=_TIMEOUT, stream=True, verify=trusted, auth=_named_only) as answer:
+        with requests.get(address, timeout=TIMEOUT, stream=True, verify=trusted, auth=_named_only) as answer:
             if answer.status_code == requests.codes.not_found:
-                raise NothingExamined(f"{place}: no such file", remedy="the release must be public and have it")
+                raise NothingExamined(
+                    f"{place}: no such file", remedy="a private release needs GITHUB_TOKEN; a public one must have it"
+                )
             answer.raise_for_status()
-            return _body(answer, largest, place)
+            return body_of(answer, largest, place)
     except requests.HTTPError as error:
         raise InfrastructureError(f"{place} answers status {error.response.status_code}") from error
     except (requests.RequestException, UnicodeError) as error:
@@ -69,7 +92,8 @@ def _named_only(request: requests.PreparedRequest) -> requests.PreparedRequest:
     return HTTPBasicAuth(user, password)(request) if user else request
 
 
-def _body(answer: requests.Response, largest: int, place: str) -> bytes:
+def body_of(answer: requests.Response, largest: int, place: str) -> bytes:
+    """What is answered, and of more than ``largest`` bytes one byte too many; ``InfrastructureError`` for too slow."""
     content, ends = bytearray(), time.monotonic() + _LONGEST
     for chunk in answer.iter_content(_CHUNK):
         content += chunk

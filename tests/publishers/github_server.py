@@ -76,6 +76,8 @@ class Exchange(BaseHTTPRequestHandler):
             return
         if urlparse(self.path).path.startswith("/signed/"):
             self._download()
+        elif not self.path.startswith("/repos/"):
+            self._missing()  # the web pages and downloads of a private repository, to a stranger
         elif self.headers.get("Authorization") != f"Bearer {TOKEN}":
             self.answer(401, {"message": "Bad credentials"})
         else:
@@ -105,9 +107,9 @@ class Exchange(BaseHTTPRequestHandler):
                 asked = json.loads(self.body())
                 hub.releases.append(StoredRelease(hub.next_id(), asked["tag_name"], asked["body"], asked["draft"]))
                 self.answer(201, hub.release_row(hub.releases[-1]))
-            case "GET", ["releases", "tags", *tag]:
-                found = [each for each in hub.releases if not each.draft and quote(each.tag, safe="") == "/".join(tag)]
-                self.answer(200, hub.release_row(found[0])) if found else self._missing()
+            case "GET", ["releases", "tags" | "latest", *tag]:
+                found = hub.shown("/".join(tag))
+                self.answer(200, hub.release_row(found[-1])) if found else self._missing()
             case "GET", ["releases", number]:
                 self.answer(200, hub.release_row(hub.release(number)))
             case "PATCH", ["releases", number]:
@@ -198,6 +200,11 @@ class Hub:
             for release in self.releases
             if not release.draft
         }
+
+    def shown(self, tag: str) -> list[StoredRelease]:
+        """What is public under a tag as it stands in an address; all that is public without one."""
+        public = [each for each in self.releases if not each.draft]
+        return [each for each in public if not tag or quote(each.tag, safe="") == tag]
 
     def next_id(self) -> int:
         self.last_id += 1
