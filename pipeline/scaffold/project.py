@@ -18,7 +18,7 @@ UNKNOWN_VERSION = "0.0.0"
 
 _MOST_BYTES = 1 << 20
 _LONGEST = 60
-_WORD = r"[A-Za-z0-9_.+-]+"
+_WORD = r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,99}"
 _REPOSITORY = re.compile(
     r"(?:https://|git@|ssh://git@)github\.com[:/]([A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}?)(?:\.git)?/?", re.ASCII
 )
