@@ -90,7 +90,7 @@ class PrivateReleases:
                 auth=_as_it_is,
                 allow_redirects=False,
             )
-        except (requests.RequestException, UnicodeError) as error:
+        except (requests.RequestException, ValueError) as error:  # the latter for a redirect to no address
             # By the kind of error alone: its text may hold a signed address.
             raise InfrastructureError(f"cannot reach GitHub for {where}: {type(error).__name__}") from None
 

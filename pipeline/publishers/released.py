@@ -79,7 +79,7 @@ def released_compat(address: str, *, largest: int, ca_bundle: Path | None = None
             return body_of(answer, largest, place)
     except requests.HTTPError as error:
         raise InfrastructureError(f"{place} answers status {error.response.status_code}") from error
-    except (requests.RequestException, UnicodeError) as error:
+    except (requests.RequestException, ValueError) as error:  # the latter for an address, or a redirect, that is none
         raise InfrastructureError(f"cannot reach {place}: {type(error).__name__}") from error
 
 

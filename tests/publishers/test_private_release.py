@@ -118,12 +118,10 @@ def test_the_api_itself_may_redirect_and_gets_it_again(hub: Hub) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "to", ["ftp://example.org/x", "file:///etc/passwd", "http://[", "http://127.0.0.1:70000/", "http:///x"]
-)
+@pytest.mark.parametrize("to", ["ftp://example.org/x", "file:///etc/passwd", "http://[", "http://127.0.0.1:70000/"])
 def test_a_redirect_to_no_address_is_followed_by_nobody(hub: Hub, to: str) -> None:
     redirected(hub, "/repos/acme/server/releases/assets/", to)
-    with pytest.raises(InfrastructureError, match="no address|cannot reach"):
+    with pytest.raises(InfrastructureError, match=r"no address|cannot reach"):
         read(hub)
 
 

@@ -39,12 +39,16 @@ def test_where_a_release_lies(source: str, address: str | None) -> None:
 
 
 @contextmanager
-def served(status: int, body: bytes, seen: list[str | None] | None = None, user: str = "user:secret@") -> Iterator[str]:
+def served(
+    status: int, body: bytes, seen: list[str | None] | None = None, user: str = "user:secret@", location: str = ""
+) -> Iterator[str]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             if seen is not None:
                 seen.append(self.headers["Authorization"])
             self.send_response(status)
+            if location:
+                self.send_header("Location", location)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -92,3 +96,11 @@ def test_what_is_not_there_and_who_does_not_answer() -> None:
         released_compat("http://127.0.0.1:9/compat.json", largest=10)
     with pytest.raises(InfrastructureError, match="cannot reach"):
         released_compat("http://", largest=10)
+
+
+@pytest.mark.parametrize(
+    "location", ["http://[", "http://127.0.0.1:70000/", "ftp://example.org/", "file:///etc/passwd"]
+)
+def test_a_redirect_to_no_address_is_a_line(location: str) -> None:
+    with served(302, b"", location=location) as address, pytest.raises(InfrastructureError, match="cannot reach"):
+        released_compat(address, largest=10)
