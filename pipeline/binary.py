@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _U16, _U32, _U64 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<Q")
 PIECE = 1 << 20
 _AHEAD = 256 << 10
+_STEP = 2 << 10
 
 
 class FormatError(CorruptInput):
@@ -45,6 +46,10 @@ class View(ABC):
     @abstractmethod
     def window(self, offset: int, length: int) -> View:
         """Return the part of this view that starts at ``offset``; ``ShortRead`` if it is not all here."""
+
+    def stepping(self) -> View:
+        """The same for somebody who reads many small things close to each other."""
+        return self
 
     def read(self, offset: int, length: int) -> bytes:
         """Return exactly ``length`` bytes at ``offset``; ``ShortRead`` if they are not all here."""
@@ -127,23 +132,28 @@ class FileView(View):
         self.check(offset, length)
         return FileView(self._descriptor, self._base + offset, length)
 
+    def stepping(self) -> View:
+        """Two kilobytes are read where less is asked for."""
+        return AheadView(self, _STEP)
+
 
 class AheadView(View):
     """A view that somebody reads in many small steps forward: a piece of it is held in memory."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, ahead: int = _AHEAD) -> None:
         super().__init__(view.size)
         self._view = view
+        self._ahead = ahead
         self._start = 0
         self._piece = b""
 
     def _fetch(self, offset: int, length: int) -> bytes:
-        if length > _AHEAD:
+        if length > self._ahead:
             return self._view.read(offset, length)
         at = offset - self._start
         if at < 0 or at + length > len(self._piece):
             self._start, at = offset, 0
-            self._piece = self._view.read(offset, min(_AHEAD, self.size - offset))
+            self._piece = self._view.read(offset, min(self._ahead, self.size - offset))
         return self._piece[at : at + length]
 
     def window(self, offset: int, length: int) -> View:

@@ -112,13 +112,14 @@ def find_all(view: View, span: tuple[int, int], needle: Needle) -> Iterator[int]
 def containers(image: ElfImage, reader: ContainerReader) -> Iterator[Container | Flaw]:
     """All containers of a host ELF file: of nvcc's two sections, then those embedded in other data."""
     unread = replace(reader, inspect=reader.inspect.of_linker_input())
+    view = image.view.stepping()
     for section in image.sections:
         span = (section.offset, section.offset + section.size)
         if section.name in {LOADED, LINKED} and section.in_file:
-            yield from read_run(image.view, section.name, span, reader if section.name == LOADED else unread)
+            yield from read_run(view, section.name, span, reader if section.name == LOADED else unread)
     if not _surely_none(image.view):
         for name, span in _data_spans(image):
-            yield from _embedded(image.view, name, span, reader)
+            yield from _embedded(view, name, span, reader)
 
 
 def _surely_none(view: View) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+from pipeline.formats.facts import EntryFacts
 
 if TYPE_CHECKING:
     from pipeline.binary import View
-    from pipeline.formats.facts import CubinFacts, EntryFacts, KernelFacts, PtxContent
+    from pipeline.formats.facts import CubinFacts, KernelFacts, PtxContent
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +27,26 @@ class Payload:
         nested = entry.nested
         if self.nested:
             nested = tuple(found.on(image) for found, image in zip(self.nested, entry.nested, strict=True))
-        return replace(
-            entry, cubin=self.cubin, payload_error=self.error, text=self.text, kernels=self.kernels, nested=nested
+        # Field by field: `replace` takes five times as long, for tens of thousands of entries.
+        return EntryFacts(
+            index=entry.index,
+            kind=entry.kind,
+            arch=entry.arch,
+            codec=entry.codec,
+            flags=entry.flags,
+            code_version=entry.code_version,
+            ptx=entry.ptx,
+            offset=entry.offset,
+            header_size=entry.header_size,
+            payload_size=entry.payload_size,
+            compressed_size=entry.compressed_size,
+            uncompressed_size=entry.uncompressed_size,
+            identifier=entry.identifier,
+            nested=nested,
+            cubin=self.cubin,
+            payload_error=self.error,
+            text=self.text,
+            kernels=self.kernels,
         )
 
 

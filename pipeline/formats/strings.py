@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from pipeline.formats.elf import ElfImage, Section
 
 _LIBRARY = re.compile(rb"(?:[\w.+-]+/)*lib[\w+-][\w.+-]{0,80}\.so(?:\.[0-9][0-9.]{0,20})?")
-_DRIVER = re.compile(rb"cu(?:[A-Z]|GL)[A-Za-z0-9]{2,60}(?:_v[0-9]+)?")
-_SO, _CU = Needle(b".so"), Needle(b"\0cu")
+# Sought as it stands, for its "c" is rarer than the NUL before it.
+_DRIVER = re.compile(rb"cu(?:[A-Z]|GL)[A-Za-z0-9]{2,60}(?:_v[0-9]{1,60})?(?=\0)")
+_SO = Needle(b".so")
 _LONGEST = 128
 _STRING_SECTIONS = (".rodata", ".lrodata", ".rdata")
 
@@ -38,7 +39,7 @@ def names_in(image: ElfImage) -> Names:
     for section in _string_sections(image):
         for _, piece in image.view.pieces(section.offset, section.size):
             libraries.update(text for text in _strings_with(piece, _SO) if _LIBRARY.fullmatch(text))
-            entry_points.update(text for text in _strings_with(piece, _CU) if _DRIVER.fullmatch(text))
+            entry_points.update(entry_points_in(piece))
     return Names(_sorted(libraries), _sorted(entry_points))
 
 
@@ -53,6 +54,13 @@ def _strings_with(piece: bytes, hint: Needle) -> Iterator[bytes]:
         end = piece.find(b"\0", hit + 1, hit + _LONGEST)
         if start and end >= 0:
             yield piece[start:end]
+
+
+def entry_points_in(piece: bytes) -> Iterator[bytes]:
+    """The strings that are whole names of entry points."""
+    for found in _DRIVER.finditer(piece):
+        if found.start() and piece[found.start() - 1] == 0:
+            yield found[0]
 
 
 def _string_sections(image: ElfImage) -> Iterator[Section]:
