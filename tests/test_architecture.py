@@ -43,7 +43,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "pick": {"audit", "formats", "policy", "model", "machine"},
     "attest": {"model", "gate", "evidence"},
     "scaffold": {"matrix", "workflow", "policy", "model", "resources"},
-    "publishers": {"model", "gate", "compat", "attest", "pick", "report"},
+    "publishers": {"model", "gate", "compat", "attest", "pick", "report", "policy", "formats", "binary", "unpack"},
     "workflow": {"matrix", "model", "policy"},
     "report": {
         *("model", "matrix", "gate", "audit", "diff", "explain", "formats", "rules", "policy", "serve", "gpu", "jit"),

@@ -6,12 +6,14 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pipeline.commands.options import add_format, add_lanes, add_matrix, colored, emit
+from pipeline.commands.options import add_format, add_lanes, add_matrix, colored, emit, environment
 from pipeline.errors import ExitStatus, NothingExamined
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
+    from pipeline.model.finding import Finding
     from pipeline.model.lane import Plan
     from pipeline.policy import Policy
 
@@ -26,6 +28,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="print the smallest set of machines with a GPU that proves every promised target, instead of the lanes",
     )
     parser.add_argument(
+        "--runners",
+        action="store_true",
+        help="instead, ask GitHub (GITHUB_REPOSITORY, RUNNERS_TOKEN) whether every runner that is asked for exists: "
+        "status 1 when one does not, 0 and a word about it when there is no token to ask with",
+    )
+    parser.add_argument(
         "--skip-on-demand", action="store_true", help="leave out the lanes that are built only when --lane names them"
     )
     add_format(parser, ("table", "json", "github", "ids"))
@@ -33,10 +41,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> ExitStatus:
     """Print the plan; status 2 when a lint says that it cannot succeed, 0 with warnings."""
-    from pipeline.matrix.lint import GITHUB_JOBS, failed, lint
+    from pipeline.matrix.lint import failed, lint
     from pipeline.matrix.load import load_plan
     from pipeline.policy import load_policy
-    from pipeline.report import plan as report
+    from pipeline.report.plan import complaints
 
     policy = load_policy()
     plan = load_plan(arguments.matrix, only=arguments.lane, policy=policy)
@@ -44,24 +52,29 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
         plan = _without_on_demand(plan)
     findings = lint(plan, policy)
     usable = not failed(findings)
-    if arguments.gpu_runs or arguments.format in {"github", "ids"}:
-        sys.stderr.writelines(f"{line}\n" for line in report.complaints(findings, color=False))
-    if arguments.gpu_runs:
-        if usable:
-            emit(arguments, _runs(arguments, plan, policy))
-    elif arguments.format == "json":
-        emit(arguments, report.plan_json(plan, findings))
-    elif arguments.format == "ids":
-        if usable:
-            emit(arguments, " ".join(lane.id for lane in plan.lanes))
-    elif arguments.format == "github":
-        text = report.plan_github(plan, most=GITHUB_JOBS)
-        # An unusable matrix is not handed to a workflow.
-        if usable:
-            emit(arguments, text)
-    else:
-        emit(arguments, report.plan_table(plan, findings, color=colored(arguments)))
+    for_a_workflow = arguments.gpu_runs or arguments.runners or arguments.format in {"github", "ids"}
+    if for_a_workflow:
+        sys.stderr.writelines(f"{line}\n" for line in complaints(findings, color=False))
+    if arguments.runners and usable:
+        return _ask_for_runners(plan, policy)
+    # An unusable matrix is not handed to a workflow.
+    if usable or not for_a_workflow:
+        runs = arguments.gpu_runs
+        emit(arguments, _runs(arguments, plan, policy) if runs else _lanes(arguments, plan, findings))
     return ExitStatus.PASS if usable else ExitStatus.USAGE
+
+
+def _lanes(arguments: argparse.Namespace, plan: Plan, findings: Sequence[Finding]) -> str:
+    from pipeline.matrix.lint import GITHUB_JOBS
+    from pipeline.report import plan as report
+
+    if arguments.format == "json":
+        return report.plan_json(plan, findings)
+    if arguments.format == "github":
+        return report.plan_github(plan, most=GITHUB_JOBS)
+    if arguments.format == "ids":
+        return " ".join(lane.id for lane in plan.lanes)
+    return report.plan_table(plan, findings, color=colored(arguments))
 
 
 def _without_on_demand(plan: Plan) -> Plan:
@@ -70,6 +83,23 @@ def _without_on_demand(plan: Plan) -> Plan:
     if not lanes:
         raise NothingExamined(f"{plan.matrix_file}: every lane is built on demand", remedy="name some with --lane")
     return replace(plan, lanes=lanes)
+
+
+def _ask_for_runners(plan: Plan, policy: Policy) -> ExitStatus:
+    from pipeline.commands.repository import this_repository
+    from pipeline.matrix.gpu_runs import gpu_runs
+    from pipeline.stages.runners import served
+    from pipeline.workflow.actions import load_hosted
+
+    token = environment().get("RUNNERS_TOKEN")
+    if not token:
+        sys.stderr.write("runners: not asked for: no RUNNERS_TOKEN\n")
+        return ExitStatus.PASS
+    labels = [*(run.runner for run in gpu_runs(plan, policy)), *(lane.runner for lane in plan.lanes)]
+    with this_repository(environment(), token) as github:
+        answer = served([each for each in labels if each], github, load_hosted())
+    sys.stderr.writelines(f"runners: {line}\n" for line in answer.told)
+    return answer.status
 
 
 def _runs(arguments: argparse.Namespace, plan: Plan, policy: Policy) -> str:

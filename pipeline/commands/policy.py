@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.commands.options import add_format, add_output, emit
 from pipeline.errors import ExitStatus, UsageError
-from pipeline.policy.tables import NAMES, read_table
+from pipeline.policy.tables import NAMES, OTHERS, read_table
 
 if TYPE_CHECKING:
     import argparse
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Which table."""
-    parser.add_argument("table", metavar="TABLE", nargs="?", help=f"one of: {', '.join(NAMES)}")
+    parser.add_argument("table", metavar="TABLE", nargs="?", help=f"one of: {', '.join((*NAMES, *OTHERS))}")
     add_format(parser)
     add_output(parser)
 
@@ -26,9 +26,9 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     from pipeline.policy import load_policy
 
     policy = load_policy()
-    if arguments.table is not None and arguments.table not in NAMES:
-        raise UsageError(f"{arguments.table!r} is not a policy table", remedy=f"tables: {', '.join(NAMES)}")
-    chosen = {name: read_table(name) for name in NAMES if arguments.table in {None, name}}
+    if arguments.table is not None and arguments.table not in (*NAMES, *OTHERS):
+        raise UsageError(f"{arguments.table!r} is not a policy table", remedy=f"tables: {', '.join((*NAMES, *OTHERS))}")
+    chosen = {name: read_table(name) for name in (*NAMES, *OTHERS) if arguments.table in {None, name}}
     if arguments.format == "json":
         from pipeline.model.document import document
 
@@ -55,5 +55,5 @@ def _table(rows: list[Row], titles: dict[str, str]) -> str:
         for row in rows
     ]
     cited = dict.fromkeys(identifier for row in rows for identifier in row.get("source", "").split())
-    lines += ["", *(f"{identifier}: {titles[identifier]}" for identifier in cited)] if cited else []
+    lines += ["", *(f"{each}: {titles[each]}" for each in cited if each in titles)] if cited else []
     return "\n".join(lines)

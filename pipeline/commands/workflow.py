@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import difflib
+import json
+import math
 import sys
+import time
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from pipeline import __version__
 from pipeline.commands import options
-from pipeline.errors import ExitStatus, UsageError
+from pipeline.errors import ExitStatus, NothingExamined, UsageError
 
 if TYPE_CHECKING:
     import argparse
 
+    from pipeline.publishers.github_actions import RunJob
+
+
+_LONGEST_WATCH = timedelta(minutes=340)  # a job of GitHub's ends after 360
 
 KINDS = ("release", "pull-request", "nightly")
 
@@ -43,6 +51,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="in a job: hold what was downloaded against the digests in this variable, a job's outputs as JSON",
     )
+    job.add_argument(
+        "--watch",
+        metavar="MINUTES",
+        type=_minutes,
+        help="in a job: wait for the GPU runs in the variable GPU_RUNS; cancel the run when one is queued for longer "
+        "while none runs (asks with GITHUB_TOKEN, which needs actions: write)",
+    )
+
+
+def _minutes(text: str) -> float:
+    minutes = float(text)
+    if not 0 < minutes < math.inf:
+        raise ValueError
+    return minutes
 
 
 def execute(arguments: argparse.Namespace) -> ExitStatus:
@@ -54,6 +76,8 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
         return ExitStatus.PASS
     if arguments.unseal:
         return _unseal(arguments)
+    if arguments.watch is not None:
+        return _watch(arguments.watch)
     return _check(arguments) if arguments.check else _print(arguments)
 
 
@@ -111,3 +135,45 @@ def _unseal(arguments: argparse.Namespace) -> ExitStatus:
     for line in unseal(arguments.state, [environment[name] for name in arguments.unseal]):
         sys.stderr.write(f"{line}\n")
     return ExitStatus.PASS
+
+
+def _watch(minutes: float) -> ExitStatus:
+    from pipeline.commands.repository import this_repository
+    from pipeline.stages.watch import Watch, watch
+
+    environment = options.environment()
+    missing = [name for name in ("GITHUB_TOKEN", "GITHUB_RUN_ID", "GPU_RUNS") if not environment.get(name)]
+    if missing:
+        raise UsageError(
+            f"the environment has no {', '.join(missing)}", remedy="see the job `watch` of a rendered workflow"
+        )
+    watched = Watch(
+        environment["GITHUB_RUN_ID"], _job_names(environment["GPU_RUNS"]), timedelta(minutes=minutes), _LONGEST_WATCH
+    )
+    with this_repository(environment, environment["GITHUB_TOKEN"]) as github:
+        ended = watch(github, watched, clock=lambda: datetime.now(UTC), sleep=time.sleep, tell=_tell_of)
+    return ExitStatus.PASS if ended else ExitStatus.REFUSED
+
+
+def _job_names(runs: str) -> frozenset[str]:
+    """The names of the jobs that ``plan --gpu-runs --format github`` becomes."""
+    from pipeline.workflow.outputs import proof_job
+
+    try:
+        names = frozenset(proof_job(run["id"]) for run in json.loads(runs)["include"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError("GPU_RUNS is not what `plan --gpu-runs --format github` prints") from error
+    if not names:
+        raise NothingExamined("GPU_RUNS has no run to watch")
+    return names
+
+
+def _tell_of(job: RunJob) -> None:
+    from pipeline.model.finding import Severity
+    from pipeline.report.annotations import Annotation, command
+
+    what = (
+        f"{job.name} waited in vain: no runner with the labels {', '.join(job.labels)} took it. The run is cancelled."
+    )
+    sys.stdout.write(command(Annotation(Severity.ERROR, "Nobody serves these labels", what, None)) + "\n")
+    sys.stdout.flush()

@@ -31,13 +31,23 @@ class GpuRun:
     @property
     def id(self) -> str:
         """A name for a job: ``sm80-r535``; two of a branch differ in their driver."""
-        return f"sm{self.target.sm}-{self.target.driver}"
+        return run_id(self.target)
+
+
+def run_id(target: Target) -> str:
+    """The id of a run on a machine that is ``target``."""
+    return f"sm{target.sm}-{target.driver}"
+
+
+def asked_targets(plan: Plan) -> tuple[Target, ...]:
+    """The targets that only a GPU proves: whichever lanes are selected, each run is on one of them."""
+    return tuple(dict.fromkeys(target for lane in plan.lanes for target in lane.targets if _asked(lane, target)))
 
 
 def gpu_runs(plan: Plan, policy: Policy) -> tuple[GpuRun, ...]:
     """The runs in the order in which the plan first asks for them; targets that may be inferred ask for none."""
     classes: list[list[Target]] = []
-    for target in dict.fromkeys(target for lane in plan.lanes for target in lane.targets if _asked(lane, target)):
+    for target in asked_targets(plan):
         fitting = [group for group in classes if policy.proves(group[0].label, target.label)]
         (fitting[0] if fitting else _added(classes)).append(target)
     return tuple(_run(group, plan.lanes) for group in classes)

@@ -33,6 +33,9 @@ NAMES = (
     "sources",
 )
 
+OTHERS = ("actions", "hosted_runners")
+"""Tables on which no verdict rests: they are no part of the digest that evidence carries, and cite addresses."""
+
 
 Row = dict[str, str]
 """One row as it stands in the file: column → text."""

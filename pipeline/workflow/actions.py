@@ -1,4 +1,7 @@
-"""The actions that workflows may use: each pinned by a commit that a public workflow uses, which the table names."""
+"""What tables say of GitHub: the actions that workflows may use, and the runners that are GitHub's own.
+
+Each action is pinned by a commit that a public workflow uses, which the table names.
+"""
 
 from __future__ import annotations
 
@@ -40,3 +43,21 @@ def load_actions(folder: Path = FOLDER) -> Mapping[str, Action]:
             raise InconsistentTables(f"policy table actions: row {tuple(row.values())} pins nothing, or twice")
         actions[row["action"]] = Action(row["action"], row["version"], row["commit"], row["source"])
     return actions
+
+
+def load_hosted(folder: Path = FOLDER) -> frozenset[str]:
+    """Labels of the machines that GitHub starts for one job and throws away after it."""
+    return frozenset(row["label"] for row in read_table("hosted_runners", folder))
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a workflow is held against."""
+
+    actions: Mapping[str, Action]
+    hosted: frozenset[str]
+
+
+def load_known(folder: Path = FOLDER) -> Known:
+    """Both tables."""
+    return Known(load_actions(folder), load_hosted(folder))

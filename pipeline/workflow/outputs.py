@@ -28,6 +28,11 @@ def proof_artifact(run_id: str) -> str:
     return f"prove-{run_id}"
 
 
+def proof_job(run_id: str) -> str:
+    """The name of the job of a GPU run, as the template has it and GitHub's API lists it."""
+    return f"prove on {run_id}"
+
+
 def output_name(artifact: str) -> str:
     """The job output with the digest of ``artifact``; GitHub compares such names without regard to case."""
     return _UNFIT.sub("_", artifact)

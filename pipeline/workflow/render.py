@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pipeline.errors import UsageError
+from pipeline.matrix.gpu_runs import asked_targets, run_id
 from pipeline.workflow.outputs import lane_artifact, output_names, proof_artifact
 
 if TYPE_CHECKING:
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 HOSTED, HOSTED_ARM = "ubuntu-24.04", "ubuntu-24.04-arm"
 """The runners of jobs that are not a lane's; pull requests get no others."""
+
+
+PATIENCE = 30
+"""Minutes that a GPU run may be queued while none runs: long enough for a machine that is started on demand."""
 
 
 class Kind(StrEnum):
@@ -72,11 +77,14 @@ def render(
         "uses": _pinned(actions),
         "install": repository.install,
         "matrix_file": repository.matrix_file,
+        # What is released is fetched and built afresh: a cache is filled by other runs than the release's.
+        "cached": kind is not Kind.RELEASE,
         "hosted": HOSTED,
         "hosted_arm": HOSTED_ARM,
         "lane_outputs": output_names(lane_artifact(lane.id) for lane in plan.lanes),
         "proofs": bool(runs),
-        "proof_outputs": output_names(proof_artifact(run.id) for run in runs),
+        "patience": PATIENCE,
+        "proof_outputs": output_names(proof_artifact(run_id(target)) for target in asked_targets(plan)),
         "patterns": ["lane-*", "prove-*"] if runs else ["lane-*"],
         "publishers": plan.publishers,
         "permissions": permissions(plan.publishers),
@@ -126,6 +134,7 @@ def _environment(templates: Path) -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters["text"] = text
+    environment.filters["quoted"] = lambda value: "'" + value.replace("'", "''") + "'"
     return environment
 
 

@@ -1,0 +1,108 @@
+"""Waits for the jobs that need somebody's GPU, and ends a run that waits for a runner which nobody has.
+
+A label that no runner carries leaves its job queued for a day, without a word. The gate, which always runs, can say
+no only once the run was cancelled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from pipeline.errors import InfrastructureError
+from pipeline.publishers.github_actions import JobState
+from pipeline.publishers.github_api import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime, timedelta
+
+    from pipeline.publishers.github_actions import GithubActions, RunJob
+
+
+class Waiting(Enum):
+    """What the jobs that are watched do at one moment."""
+
+    ENDED = "all of them ended"
+    ON = "one runs, or has not waited for long"
+    IN_VAIN = "none runs, and one has waited for too long"
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """How to watch run ``run``: until the jobs called ``names`` ended.
+
+    ``patience`` is how long one may be queued while none of them runs, and how long GitHub may give no answer;
+    ``longest`` is how long all of it may take, ``pause`` the seconds between two looks.
+    """
+
+    run: str
+    names: frozenset[str]
+    patience: timedelta
+    longest: timedelta
+    pause: float = 15.0
+
+
+def watch(
+    github: GithubActions,
+    watched: Watch,
+    *,
+    clock: Callable[[], datetime],
+    sleep: Callable[[float], None],
+    tell: Callable[[RunJob], None],
+) -> bool:
+    """Whether all watched jobs ended. If not, ``tell`` was called for each that waits, and the run was cancelled.
+
+    Raises what the API's calls raise; what may pass by itself is raised only after ``patience``.
+    """
+    since = answered = clock()
+    while True:
+        try:
+            jobs = [job for job in github.jobs(watched.run) if _named(job, watched)]
+            answered = clock()
+        except InfrastructureError:
+            if clock() - answered > watched.patience:
+                raise
+        else:
+            match standing(jobs, watched, since=since, now=answered):
+                case Waiting.ENDED:
+                    return True
+                case Waiting.IN_VAIN:
+                    for job in jobs:
+                        if job.state is JobState.QUEUED:
+                            tell(job)
+                    _cancel(github, watched.run)
+                    return False
+                case Waiting.ON:
+                    pass
+        sleep(watched.pause)
+
+
+def standing(jobs: Sequence[RunJob], watched: Watch, *, since: datetime, now: datetime) -> Waiting:
+    """What ``jobs`` do at ``now``, watched from ``since`` on.
+
+    GitHub lists the jobs of a matrix when it starts them; that they are not there yet is waiting, too.
+    """
+    states = {job.state for job in jobs}
+    if len(jobs) >= len(watched.names) and states <= {JobState.ENDED}:
+        return Waiting.ENDED
+    if now - since > watched.longest:
+        return Waiting.IN_VAIN
+    if JobState.RUNNING in states:
+        return Waiting.ON
+    queued = [max(job.since, since) for job in jobs if job.state is JobState.QUEUED] or [since]
+    return Waiting.IN_VAIN if now - min(queued) > watched.patience else Waiting.ON
+
+
+def _named(job: RunJob, watched: Watch) -> bool:
+    """A job of a workflow that another one calls has its caller's name before its own."""
+    return job.name.rpartition(" / ")[2] in watched.names
+
+
+def _cancel(github: GithubActions, run: str) -> None:
+    try:
+        github.cancel(run)
+    except Refusal as refusal:
+        if refusal.status != 409:  # it ended meanwhile, or somebody else cancelled it
+            raise

@@ -1,0 +1,187 @@
+"""What every workflow is held against: a function for each property, from the file to what violates it.
+
+To add a property, write a function from ``Document`` and the pinned actions to violations and add it to ``PROPERTIES``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pipeline.workflow.document import read_document
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pipeline.workflow.actions import Known
+    from pipeline.workflow.document import Document, Job
+
+_UNTRUSTED = {"pull_request", "pull_request_target"}
+_BORROWED = {"pull_request_target", "workflow_run", "issue_comment"}
+"""Triggers that give a stranger's words the repository's own rights."""
+_PINNED = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?P<path>/[\w./-]+)?@(?P<commit>[0-9a-f]{40})", re.ASCII)
+_SECRET = re.compile(r"\b(secrets\b|github\s*(\.\s*token|\[))")
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """Where a file lacks ``property``, and how."""
+
+    property: str
+    what: str
+
+
+def permissions_are_empty(document: Document, _: Known) -> Iterator[str]:
+    """By default a token may do nothing; each job names what it needs."""
+    if document.jobs and document.permissions != {}:
+        yield "`permissions` is not {} at the top"
+    yield from (f"job {job.id} names no permissions" for job in document.jobs if job.permissions is None)
+
+
+def writing_is_guarded(document: Document, known: Known) -> Iterator[str]:
+    """Only a job behind an environment, on GitHub's own machine, may write; one that may only cancel runs may too."""
+    for job in document.jobs:
+        writes = {name for name, level in (job.permissions or {}).items() if level == "write"}
+        if writes <= {"actions"} and job.hosted(known.hosted):
+            continue
+        if writes and not (job.environment and job.hosted(known.hosted)):
+            yield f"job {job.id} may write {', '.join(sorted(writes))} without an environment on a hosted runner"
+
+
+def secrets_stay_hosted(document: Document, known: Known) -> Iterator[str]:
+    """No secret reaches a runner that is not thrown away afterwards, and none a workflow that strangers start."""
+    for job in document.jobs:
+        if _SECRET.search(job.text) and not (job.hosted(known.hosted) and not _UNTRUSTED & set(document.triggers)):
+            yield f"job {job.id} has a secret"
+    if _SECRET.search(str(document.content.get("env", ""))):
+        yield "all jobs have a secret"
+
+
+def strangers_stay_outside(document: Document, known: Known) -> Iterator[str]:
+    """What a pull request brings runs on GitHub's own machines, and starts nothing that has the repository's rights."""
+    yield from (f"it is started by {each}" for each in document.triggers if each in _BORROWED)
+    if _UNTRUSTED & set(document.triggers):
+        yield from (
+            f"job {job.id} may run on other than a hosted runner"
+            for job in document.jobs
+            if not job.hosted(known.hosted)
+        )
+
+
+def scripts_are_constant(document: Document, _: Known) -> Iterator[str]:
+    """No expression is part of a script: values come through ``env``."""
+    for step in document.steps:
+        scripts = [
+            step.run,
+            str(step.content.get("shell", "")),
+            str((step.content.get("with") or {}).get("script", "")),
+        ]
+        if any("${{" in script for script in scripts):
+            yield f"{step.place}: an expression is part of a script"
+
+
+def actions_are_pinned(document: Document, known: Known) -> Iterator[str]:
+    """Every action is pinned by a commit that a cited public workflow uses."""
+    for step in document.calls:
+        if step.uses.startswith("./"):
+            continue
+        found = _PINNED.fullmatch(step.uses)
+        if found is None:
+            yield f"{step.place}: {step.uses} is not pinned by a commit"
+        elif (row := known.actions.get(found["name"])) is None or row.commit != found["commit"]:
+            yield f"{step.place}: no source for {step.uses}"
+
+
+def time_is_bounded(document: Document, _: Known) -> Iterator[str]:
+    """Every job has a timeout."""
+    for job in document.jobs:
+        if "timeout-minutes" not in job.content and "uses" not in job.content:
+            yield f"job {job.id} has no timeout"
+
+
+def runs_do_not_overlap(document: Document, _: Known) -> Iterator[str]:
+    """A concurrency group; a workflow that others call has its caller's."""
+    if document.jobs and set(document.triggers) != {"workflow_call"} and "concurrency" not in document.content:
+        yield "there is no concurrency group"
+
+
+def credentials_are_dropped(document: Document, _: Known) -> Iterator[str]:
+    """A checkout leaves no token behind."""
+    for step in document.steps:
+        kept = (step.content.get("with") or {}).get("persist-credentials")
+        if step.is_action("actions/checkout") and kept is not False:
+            yield f"{step.place}: the checkout keeps its credentials"
+
+
+def artifacts_are_sealed(document: Document, _: Known) -> Iterator[str]:
+    """What is downloaded is held against the digests of the jobs that made it before anything else happens."""
+    for job in document.jobs:
+        waiting = False
+        for step in job.steps:
+            if step.is_action("actions/download-artifact"):
+                waiting = True
+            elif "workflow --unseal" in step.run and "needs." in str(step.content.get("env", "")):
+                waiting = False
+            elif waiting:
+                break
+        if waiting:
+            yield f"job {job.id} uses an artifact that nothing was held against"
+
+
+def the_gate_decides(document: Document, _: Known) -> Iterator[str]:
+    """Whatever publishes waits for a gate that always runs, looks at every other job, and said yes."""
+    gates = {job.id: job for job in document.jobs if any("cubingate gate" in step.run for step in job.steps)}
+    publishing = [job for job in document.jobs if any("cubingate publish" in step.run for step in job.steps)]
+    for gate in gates.values():
+        if gate.condition != "always()":
+            yield f"job {gate.id} can be skipped"
+        others = {job.id for job in document.jobs if job not in publishing} - {gate.id}
+        yield from (f"job {gate.id} does not wait for {other}" for other in sorted(others - set(gate.needs)))
+    for job in publishing:
+        asked = [name for name in job.needs if name in gates]
+        if not asked or (job.condition and not _demands(job, asked[0])):
+            yield f"job {job.id} does not demand the gate's yes"
+
+
+def _demands(job: Job, gate: str) -> bool:
+    parts = [part.strip() for part in job.condition.split("&&")]
+    return f"needs.{gate}.result == 'success'" in parts and "||" not in job.condition
+
+
+def publications_are_attested(document: Document, _: Known) -> Iterator[str]:
+    """What is published is attested before, with the workflow's own identity."""
+    for job in document.jobs:
+        places = [place for place, step in enumerate(job.steps) if _publishes(step.run)]
+        attested = [place for place, step in enumerate(job.steps) if step.uses.startswith("actions/attest")]
+        if places and not (attested and attested[0] < places[0] and (job.permissions or {}).get("id-token") == "write"):
+            yield f"job {job.id} publishes what was not attested"
+
+
+def _publishes(script: str) -> bool:
+    lines = [line for line in script.splitlines() if "cubingate publish" in line]
+    return any("--dry-run" not in line and "--preflight" not in line for line in lines)
+
+
+PROPERTIES: tuple[Callable[[Document, Known], Iterator[str]], ...] = (
+    permissions_are_empty,
+    writing_is_guarded,
+    secrets_stay_hosted,
+    strangers_stay_outside,
+    scripts_are_constant,
+    actions_are_pinned,
+    time_is_bounded,
+    runs_do_not_overlap,
+    credentials_are_dropped,
+    artifacts_are_sealed,
+    the_gate_decides,
+    publications_are_attested,
+)
+
+
+def violations(text: str, known: Known) -> tuple[Violation, ...]:
+    """Everything in a workflow or action file that lacks a property; ``UsageError`` when it is neither."""
+    document = read_document(text)
+    return tuple(
+        Violation(look.__name__.replace("_", "-"), what) for look in PROPERTIES for what in look(document, known)
+    )
