@@ -46,7 +46,7 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
 
     plan = planned(arguments)
     environment = options.environment()
-    destinations = {each: destination(each, environment) for each in _selected(plan, arguments.to)}
+    destinations = {each: destination(each, environment, plan.lanes) for each in _selected(plan, arguments.to)}
     if arguments.preflight:
         return _preflight(destinations)
     with open_street(arguments) as street:

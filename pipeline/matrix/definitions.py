@@ -24,7 +24,6 @@ from pipeline.model.lane import (
     PrebuiltUrl,
     PrebuiltWheel,
     Proof,
-    Publisher,
     SdistSource,
     ServedModel,
     SmokeBudgets,
@@ -154,24 +153,6 @@ def read_bundle(node: Node) -> BundleSpec:
     """The name and version of what is released."""
     parts = mapping(node)
     return BundleSpec(text(parts["name"]), text(parts["version"]))
-
-
-def read_publishers(root: MapNode, folder: Path) -> tuple[Publisher, ...]:
-    """The destinations without mistakes; directories are relative to ``folder``."""
-    entry = root.find("publishers")
-    named = mapping(entry.value) if entry else {}
-    return tuple(
-        _publisher(name, mapping(node), folder) for name, node in named.items() if sound(sections.PUBLISHER, node)
-    )
-
-
-def _publisher(name: str, parts: dict[str, Node], folder: Path) -> Publisher:
-    partial = _flag(parts, "partial", default=False)
-    if "repository" in parts:
-        return Publisher(name, "github", text(parts["repository"]), partial=partial, tag=text(parts["tag"]))
-    if "upload" in parts:
-        return Publisher(name, "python-index", text(parts["upload"]), partial=partial, simple=text(parts["simple"]))
-    return Publisher(name, "directory", str(folder / text(parts["location"])), partial=partial)
 
 
 def _source(parts: dict[str, Node], folder: Path) -> Source:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import NothingExamined, UsageError
 from pipeline.matrix import schema
-from pipeline.matrix.definitions import mapping, read_bundle, read_definitions, read_publishers, sound, text
+from pipeline.matrix.definitions import Definitions, mapping, read_bundle, read_definitions, sound, text
 from pipeline.matrix.ids import lane_ids, repeated
 from pipeline.matrix.lanes import Row, lane_of, mistakes_in
 from pipeline.matrix.mistakes import MatrixMistakes, Mistake, closest, listed
 from pipeline.matrix.nodes import ListNode, MapNode, Node
+from pipeline.matrix.publishers import read_publishers
 from pipeline.matrix.rows import ArchWords, MatrixNode, RowMaker, rows_of
 from pipeline.matrix.settings import SettingsReader
 from pipeline.matrix.terms import read_terms
@@ -40,18 +41,21 @@ def load_plan(path: Path, *, only: Sequence[str] = (), policy: Policy | None = N
     mistakes = list(schema.MATRIX_FILE.check(root))
     if not isinstance(root, MapNode):
         raise MatrixMistakes(mistakes)
-    lanes = _lanes(root, path.parent, policy or load_policy(), mistakes)
+    policy = policy or load_policy()
+    definitions = read_definitions(root, path.parent, policy, mistakes)
+    lanes = _lanes(root, definitions, policy, mistakes)
+    publishers = read_publishers(root, path.parent, definitions.base_images, mistakes)
     terms = read_terms(root, path.parent, mistakes)
     if mistakes:
         raise MatrixMistakes(mistakes)
     if not lanes:
         raise NothingExamined(f"{path}: the matrix has no lane", remedy="add an axis or an include")
-    return Plan(path, _selected(lanes, only, path), read_publishers(root, path.parent), terms)
+    return Plan(path, _selected(lanes, only, path), publishers, terms)
 
 
-def _lanes(root: MapNode, folder: Path, policy: Policy, mistakes: list[Mistake]) -> list[Lane]:
+def _lanes(root: MapNode, definitions: Definitions, policy: Policy, mistakes: list[Mistake]) -> list[Lane]:
     parts = mapping(root)
-    reader = SettingsReader(read_definitions(root, folder, policy, mistakes), policy, mistakes)
+    reader = SettingsReader(definitions, policy, mistakes)
     if "matrix" not in parts:
         return []
     matrix = MatrixNode.of(parts["matrix"])

@@ -7,6 +7,7 @@ from typing import Any
 from pipeline.matrix.containers import Items, Key, Named, Record, Shared
 from pipeline.matrix.jit import JIT_SOURCE
 from pipeline.matrix.kinds import Choice, Flag, Integer, Json, Kind, Text
+from pipeline.matrix.publisher_forms import PUBLISHER
 from pipeline.matrix.sections import (
     ARCHS,
     BASE_IMAGE,
@@ -19,7 +20,6 @@ from pipeline.matrix.sections import (
     LIBRARY_PATTERN,
     LOSS,
     NAME,
-    PUBLISHER,
     RECIPE,
     SIZE,
     SMOKE,

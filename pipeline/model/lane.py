@@ -38,6 +38,7 @@ __all__ = [
     "EvidenceTerms",
     "Flavour",
     "GitSource",
+    "ImageTerms",
     "Lane",
     "PathSource",
     "Plan",
@@ -277,11 +278,27 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
+class ImageTerms:
+    """What a registry's runtime images are made of, and the tags that move to them.
+
+    ``base`` is pinned by digest, ``None`` an image of the bundle alone. ``{lane}`` and ``{version}`` in ``tags`` are
+    filled in; a tag without ``{lane}`` is the lane ``lead``'s. ``insecure`` allows http to a host that is not loopback.
+    """
+
+    base: BaseImage | None = None
+    tags: tuple[str, ...] = ()
+    lead: str | None = None
+    licenses: str | None = None
+    source: str | None = None
+    insecure: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Publisher:
     """A destination by name. ``partial`` allows approved lanes to be published while others are refused.
 
-    ``location`` is a directory, a repository (``owner/name``) with the ``tag`` of its release, or the upload
-    address of a Python index with that of its ``simple`` API.
+    ``location`` is a directory, a repository (``owner/name``) with the ``tag`` of its release, the upload address of a
+    Python index with that of its ``simple`` API, or a registry's repository (``host/path``) with the ``image`` there.
     """
 
     name: str
@@ -290,6 +307,7 @@ class Publisher:
     partial: bool
     tag: str | None = None
     simple: str | None = None
+    image: ImageTerms | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from pipeline.gate import Approved
-    from pipeline.model.lane import Publisher
+    from pipeline.model.lane import ImageTerms, Lane, Publisher
+    from pipeline.publishers.registry_api import Place
+    from pipeline.publishers.registry_auth import Credentials
 
 _API = "https://api.github.com"
+_GITHUB_REGISTRY = "ghcr.io"
 
 
 class Destination(Protocol):
@@ -26,8 +29,11 @@ class Destination(Protocol):
         """Publish, read back, and return where it is; safe to repeat after any interruption."""
 
 
-def destination(publisher: Publisher, environment: Mapping[str, str]) -> Destination:
-    """The destination that matrix.yaml describes; ``UsageError`` when the environment lacks what it needs."""
+def destination(publisher: Publisher, environment: Mapping[str, str], lanes: Sequence[Lane] = ()) -> Destination:
+    """The destination that matrix.yaml describes; ``UsageError`` when the environment lacks what it needs.
+
+    ``lanes`` are all of matrix.yaml's: a registry's tags are settled over all of them.
+    """
     if publisher.kind == "directory":
         from pipeline.publishers.directory import Directory
 
@@ -36,6 +42,8 @@ def destination(publisher: Publisher, environment: Mapping[str, str]) -> Destina
         return _github(publisher, environment)
     if publisher.kind == "python-index":
         return _python_index(publisher, environment)
+    if publisher.kind == "registry" and publisher.image is not None:
+        return _registry(publisher, publisher.image, environment, tuple(lanes))
     raise UsageError(f"{publisher.name}: no publisher of kind {publisher.kind!r}")
 
 
@@ -62,3 +70,42 @@ def _python_index(publisher: Publisher, environment: Mapping[str, str]) -> Desti
         raise UsageError(f"{publisher.name}: no simple API", remedy="add simple: to the publisher")
     username = environment.get("TWINE_USERNAME") or "__token__"
     return PythonIndex(publisher.location, publisher.simple, username, password)
+
+
+def _registry(
+    publisher: Publisher, terms: ImageTerms, environment: Mapping[str, str], lanes: tuple[Lane, ...]
+) -> Destination:
+    from pipeline.policy import load_policy
+    from pipeline.publishers.oci_base import place_of
+    from pipeline.publishers.registry import RegistryImages
+    from pipeline.publishers.registry_api import Place, Repository
+
+    host, _, name = publisher.location.partition("/")
+    place = Place(host, name, terms.insecure)
+    base_place = place_of(terms.base.reference) if terms.base is not None else None
+    if base_place is not None and base_place.host == host:
+        base_place = Place(host, base_place.name, terms.insecure)
+    scopes = [f"repository:{name}:pull,push"]
+    base = None
+    if base_place is not None:
+        pull = f"repository:{base_place.name}:pull"
+        base = Repository(base_place, _credentials(base_place, environment, host), pull)
+        scopes += [pull] if base_place.host == host else []
+    return RegistryImages(
+        Repository(place, _credentials(place, environment, host), *scopes), base, terms, lanes, load_policy()
+    )
+
+
+def _credentials(place: Place, environment: Mapping[str, str], registry: str) -> Credentials | None:
+    """Whose name is given at ``place``. Nobody's anywhere but at the registry that is pushed to."""
+    from pipeline.publishers.registry_auth import Credentials
+
+    if place.host != registry:
+        return None
+    password = environment.get("REGISTRY_PASSWORD")
+    if password:
+        return Credentials(environment.get("REGISTRY_USERNAME") or "token", password)
+    token = environment.get("GITHUB_TOKEN")
+    if token and place.host == _GITHUB_REGISTRY:  # a token of GitHub's is for nobody else
+        return Credentials(environment.get("GITHUB_ACTOR") or "token", token)
+    return None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.matrix import schema, sections
 from pipeline.matrix.jit import JIT_SOURCE
+from pipeline.matrix.publisher_forms import PUBLISHER
 from pipeline.matrix.terms import EVIDENCE, SIGSTORE_IDENTITY
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ PARTS: tuple[tuple[str, Record], ...] = (
     ("`waivers[]`", sections.WAIVER),
     ("`evidence`", EVIDENCE),
     ("`evidence.sigstore[]`", SIGSTORE_IDENTITY),
-    *((f"`publishers.NAME`: {shape.what}", shape) for shape in sections.PUBLISHER.shapes),
+    *((f"`publishers.NAME`: {shape.what}", shape) for shape in PUBLISHER.shapes),
 )
 
 
