@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.model.evidence import CHECK_KINDS, Evidence, Machine, Origin
 from pipeline.model.finding import Outcome, Status
+from pipeline.model.paths import printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "urn:cubingate:evidence:v2"
 """The predicate's type and version; it goes up with every change of its shape."""
+
+_LONGEST_WORD = 500  # characters of what a machine calls itself
+_LONGEST_REASON = 4000  # characters of why a check ended as it did: the tail of a server's log has some
 
 
 def statement(evidence: Evidence) -> dict[str, Any]:
@@ -46,18 +50,19 @@ def evidence_of(content: Any, witnesses: Sequence[Witness] = ()) -> Evidence:
         raise ValueError("not evidence of this version")
     (subject,) = content["subject"]
     predicate = content["predicate"]
-    instant(predicate["finished"])
+    for time in ("started", "finished"):
+        instant(predicate[time])
     return Evidence(
         subject=str(subject["digest"]["sha256"]),
         lane=str(subject["name"]),
         check=_known(str(predicate["check"])),
         scope=str(predicate["scope"]),
         outcome=_outcome(predicate["outcome"]),
-        machine=Machine(**predicate["machine"]),
+        machine=_machine(predicate["machine"]),
         started=str(predicate["started"]),
         finished=str(predicate["finished"]),
         document=dict(predicate["document"]),
-        origin=Origin(**predicate["origin"]),
+        origin=_origin(predicate["origin"]),
         signed_by=_names(witnesses, trusted=True),
         strangers=_names(witnesses, trusted=False),
     )
@@ -68,6 +73,8 @@ def instant(written: str) -> datetime:
     time = datetime.fromisoformat(written)
     if time.tzinfo is None:
         raise ValueError(f"{written!r} has no time zone")
+    if not written.isprintable():  # Python takes any character between date and time
+        raise ValueError(f"{written!r} is no time")
     return time
 
 
@@ -87,6 +94,34 @@ def _known(check: str) -> str:
 
 
 def _outcome(row: dict[str, Any]) -> Outcome:
-    return Outcome(
-        rule=str(row["rule"]), status=Status(row["status"]), examined=int(row["examined"]), reason=row["reason"]
-    )
+    reason = None if row["reason"] is None else _told(str(row["reason"]))
+    return Outcome(rule=str(row["rule"]), status=Status(row["status"]), examined=int(row["examined"]), reason=reason)
+
+
+def _told(reason: str) -> str:
+    """A reason as it may be printed: no control characters, and what is longer than a screen is cut and counted."""
+    shown = reason[:_LONGEST_REASON]
+    left_out = f"… ({len(reason) - _LONGEST_REASON} more characters)" if len(reason) > _LONGEST_REASON else ""
+    return "\n".join(printable(line) for line in shown.splitlines()) + left_out
+
+
+def _machine(row: dict[str, Any]) -> Machine:
+    numbers = {name: value for name, value in row.items() if name == "sm"}
+    if not all(value is None or type(value) is int for value in numbers.values()):
+        raise TypeError("the machine's sm is no number")
+    _check_words({name: value for name, value in row.items() if name not in numbers}, ("platform", "kernel", "device"))
+    return Machine(**row)
+
+
+def _origin(row: dict[str, Any]) -> Origin:
+    _check_words(row, ("tool", "policy"))
+    return Origin(**row)
+
+
+def _check_words(row: dict[str, Any], needed: Sequence[str]) -> None:
+    """These are printed as they are: ``TypeError`` or ``ValueError`` for what is no short word on one line."""
+    for name, value in row.items():
+        if not isinstance(value, str) and (value is not None or name in needed):
+            raise TypeError(f"{name} is no text")
+        if value is not None and not (value.isprintable() and len(value) <= _LONGEST_WORD):
+            raise ValueError(f"{name} is no text of one line")

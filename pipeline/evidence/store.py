@@ -63,16 +63,17 @@ def read(
     """All records about ``subject``, oldest first; of several at one instant those that did not pass come last.
 
     ``keyring`` tells who signed what. ``CorruptInput`` when a record is damaged, edited, misplaced or carries a
-    signature that does not fit; ``InfrastructureError`` when one cannot be read or was finished after ``now``: of
-    records by clocks that disagree nobody can say which is the newest.
+    signature that does not fit; ``InfrastructureError`` when one cannot be read, or was finished after ``now`` or
+    before it was begun: of records by clocks that disagree nobody can say which is the newest.
     """
     records = _records(directories, subject, keyring)
-    if records and instant(records[-1].finished) > now + _CLOCK_SKEW:
-        newest = records[-1]
-        raise InfrastructureError(
-            f"evidence of {newest.check} for {newest.subject[:12]} was finished at {newest.finished}, in the future",
-            remedy="set the clock, or remove the record",
-        )
+    for record in records:
+        what = f"evidence of {record.check} for {record.subject[:12]} was finished at {record.finished}"
+        if instant(record.finished) > now + _CLOCK_SKEW:
+            raise InfrastructureError(f"{what}, in the future", remedy="set the clock, or remove the record")
+        if instant(record.started) > instant(record.finished) + _CLOCK_SKEW:
+            why = f"{what}, and begun at {record.started}: the clock jumped"
+            raise InfrastructureError(why, remedy="remove the record, and run the check again")
     return records
 
 

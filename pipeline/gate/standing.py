@@ -6,9 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from pipeline.model.paths import printable
+
 if TYPE_CHECKING:
     from pipeline.model.evidence import Evidence
     from pipeline.model.target import Target
+
+_LONGEST_WORD = 500  # characters
 
 
 class Standing(StrEnum):
@@ -75,7 +79,12 @@ def assemblers_of(record: Evidence) -> tuple[str, ...]:
     rehearsal = record.document.get("rehearsal")
     rows = rehearsal.get("targets") if isinstance(rehearsal, dict) else None
     found = [row.get("assembler") for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-    return tuple(str(row.get("name")) for row in found if isinstance(row, dict))
+    return tuple(word_of(row.get("name")) for row in found if isinstance(row, dict))
+
+
+def word_of(value: object) -> str:
+    """A word out of a record's document as a verdict may show it: a document is data of others."""
+    return printable(str(value)[:_LONGEST_WORD])
 
 
 def _seen(record: Evidence) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pipeline.gate.standing import Standing, TargetStanding
+from pipeline.gate.standing import Standing, TargetStanding, word_of
 from pipeline.model.finding import Status, Verdict
 
 if TYPE_CHECKING:
@@ -108,4 +108,4 @@ def _rules(audit: Evidence) -> tuple[str, ...]:
         if isinstance(rows, list)
         else []
     )
-    return tuple(str(row.get("rule")) for row in passed)
+    return tuple(word_of(row.get("rule")) for row in passed)

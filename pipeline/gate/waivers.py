@@ -6,7 +6,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from pipeline.gate.standing import CheckStanding, Standing
+from pipeline.gate.standing import CheckStanding, Standing, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,7 +40,7 @@ def _coverage(standing: CheckStanding, waivers: Sequence[Waiver]) -> tuple[list[
     for rule, path in _errors(standing):
         covering = next((waiver for waiver in waivers if waiver.rule == rule and _fits(waiver, path)), None)
         if covering is None:
-            return list(used), f"{rule} at {path}"
+            return list(used), f"{word_of(rule)} at {word_of(path)}"
         used[covering] = None
     return list(used), None
 

@@ -144,7 +144,8 @@ def test_a_record_copied_under_another_digest_is_corrupt(tmp_path: Path) -> None
 def test_records_from_several_places_are_ordered_by_time_and_not_by_spelling(tmp_path: Path) -> None:
     lane = cpu_lane()
     artifact = bundle(tmp_path, lane)
-    older = record(lane, artifact, "audit", finished="2026-01-01T12:00:00+14:00")
+    before = "2026-01-01T11:00:00+14:00"
+    older = record(lane, artifact, "audit", started=before, finished="2026-01-01T12:00:00+14:00")
     newer = record(lane, artifact, "audit", finished="2026-01-01T00:00:00.5Z", status=Status.FAIL)
     append(tmp_path / "one", newer)
     append(tmp_path / "two", older)
