@@ -1,4 +1,4 @@
-"""Audits of an installed environment: torch with NVIDIA's libraries, some 6.5 GB, read once and looked at again."""
+"""Audits of an installed environment: torch with NVIDIA's libraries, some 6.7 GB, read once and looked at again."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ TARGET = "80@535.288.01"
 def environment() -> Figure:
     """The first look, which reads and hashes everything, and the second, which asks the file system what changed.
 
+    Its files are in the page cache, for the warm-up has read them. Processor seconds are told as well: on a machine that
+    others use, wall seconds say more about those.
     The environment is made for this once and left in the cache of the tests; ``CUBINGATE_BENCH_ENVIRONMENT`` names
     another one.
     """
@@ -28,9 +30,13 @@ def environment() -> Figure:
     with tempfile.TemporaryDirectory() as folder:
         second = _second(venv, folder)
     mib = max(first.mib, second.mib)
-    measured = f"{first.seconds:.1f} s, again {second.seconds:.2f} s, {mib:.0f} MiB"
+    measured = f"{_told(first)}, again {_told(second)}, {mib:.0f} MiB"
     met = first.seconds < 10 and second.seconds < 2 and mib < 477
     return Figure("audit an environment of torch", measured, "< 10 s, < 2 s, < 500 MB", met)
+
+
+def _told(run: Run) -> str:
+    return f"{run.seconds:.2f} s ({run.processor:.2f} s of processor)"
 
 
 def _audit(venv: Path) -> list[str]:

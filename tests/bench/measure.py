@@ -27,10 +27,11 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Wall seconds and peak resident memory (MiB) of a process, medians of several runs."""
+    """Wall and processor seconds of a process, medians of several runs, and its peak resident memory (MiB)."""
 
     seconds: float
     mib: float
+    processor: float
 
 
 def cubingate(*arguments: str) -> list[str]:
@@ -43,7 +44,11 @@ def timed(
 ) -> Run:
     """Run a command several times after one warm-up; an exit status out of ``statuses`` is an error."""
     seen = [_once(command, cwd, statuses) for _ in range(runs + 1)][1:]
-    return Run(statistics.median(run.seconds for run in seen), max(run.mib for run in seen))
+    return Run(
+        statistics.median(run.seconds for run in seen),
+        max(run.mib for run in seen),
+        statistics.median(run.processor for run in seen),
+    )
 
 
 def _once(command: Sequence[str | Path], cwd: Path | None, statuses: Sequence[int]) -> Run:
@@ -54,4 +59,4 @@ def _once(command: Sequence[str | Path], cwd: Path | None, statuses: Sequence[in
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode not in statuses:
         raise RuntimeError(f"{command} ended with {process.returncode}")
-    return Run(seconds, usage.ru_maxrss / 1024)
+    return Run(seconds, usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime)
