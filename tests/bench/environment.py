@@ -19,8 +19,8 @@ TARGET = "80@535.288.01"
 def environment() -> Figure:
     """The first look, which reads and hashes everything, and the second, which asks the file system what changed.
 
-    Its files are in the page cache, for the warm-up has read them. Processor seconds are told as well: on a machine that
-    others use, wall seconds say more about those.
+    Its files are in the page cache, for the warm-up has read them, as far as memory goes. Processor seconds are told
+    as well: on a machine that others use, wall seconds say more about those.
     The environment is made for this once and left in the cache of the tests; ``CUBINGATE_BENCH_ENVIRONMENT`` names
     another one.
     """
