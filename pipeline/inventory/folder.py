@@ -6,7 +6,8 @@ import hashlib
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from pipeline.binary import BufferView, FormatError, open_view
+from pipeline.binary import BufferView, FormatError, ShortRead, open_view
+from pipeline.digest import file_sha256
 from pipeline.errors import InfrastructureError
 from pipeline.formats.facts import Opaque
 from pipeline.inventory.digest import FileDigests, tree_digest
@@ -134,7 +135,12 @@ class _Reading:
             self._fresh[file.name] = ledger
 
     def _small(self, file: TreeFile, view: View, place: MemberPath, ledger: Ledger) -> None:
-        content = view.read(0, min(view.size, file.size))  # what has grown meanwhile is told at the end
+        try:
+            content = view.read(0, min(view.size, file.size))
+        except ShortRead:  # it has just been cut: that is damage, unless the change is told at the end
+            self.digests[file.name] = file_sha256(self._path / file.name)
+            Walk(ledger).visit_file(view, place)
+            return
         self.digests[file.name] = hashlib.sha256(content).hexdigest()
         Walk(ledger).visit_file(BufferView(content), place)
 

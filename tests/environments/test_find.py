@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import zipfile
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,10 +22,11 @@ from tests.rules.forge import Elf, container
 from tests.rules.saved import save_image
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pipeline.audit.report import AuditReport, DistributionReport
+    from pipeline.binary import View
     from pipeline.model.distribution import Distribution
 
 pytestmark = pytest.mark.network
@@ -258,3 +261,25 @@ def test_an_environment_that_changes_while_it_is_read_is_not_judged(
     with pytest.raises(InfrastructureError) as refused:
         take_inventory(venv)
     assert "libmoe.so" in refused.value.message or "new.py" in refused.value.message
+
+
+@pytest.mark.parametrize("size", [0, 64, 1 << 20])
+def test_a_file_that_is_cut_while_it_is_open_is_a_change_and_no_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    venv = environment(tmp_path, [good(), poor()])
+    library = venv / SITE / "moe" / "libmoe.so"
+    with library.open("ab") as stream:
+        stream.truncate(max(2 * size, library.stat().st_size))
+    plainly = binary.open_view
+
+    @contextmanager
+    def opening(path: Path) -> Iterator[View]:
+        with plainly(path) as view:
+            if path == library:
+                os.truncate(path, size)
+            yield view
+
+    monkeypatch.setattr(folder, "open_view", opening)
+    with pytest.raises(InfrastructureError, match=r"changed while it was read: .*libmoe\.so"):
+        take_inventory(venv)
