@@ -74,7 +74,9 @@ def _self_test(arguments: argparse.Namespace) -> ExitStatus:
         content = {"cases": [case.to_json() for case in cases], "verdict": "pass" if right else "fail"}
         options.emit(arguments, document("gate-self-test", content))
     else:
-        options.emit(arguments, self_test(cases, color=options.colored(arguments)))
+        options.emit(
+            arguments, self_test(cases, color=options.colored(arguments), width=options.terminal_width(arguments))
+        )
     return ExitStatus.PASS if right else ExitStatus.REFUSED
 
 
@@ -95,8 +97,10 @@ def _rendered(arguments: argparse.Namespace, verdicts: Sequence[LaneVerdict]) ->
         from pipeline.report.written import written_gate
 
         return written_gate(arguments.format, told, Path.cwd())
-    color = options.colored(arguments)
-    return summary(told, color=color) if arguments.explain is None else explanation(told[0], color=color)
+    color, width = options.colored(arguments), options.terminal_width(arguments)
+    if arguments.explain is None:
+        return summary(told, color=color, width=width)
+    return explanation(told[0], color=color, width=width)
 
 
 def _named(lane: str, verdicts: Sequence[LaneVerdict]) -> LaneVerdict:

@@ -6,7 +6,15 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pipeline.commands.options import add_format, add_lanes, add_matrix, colored, emit, environment
+from pipeline.commands.options import (
+    add_format,
+    add_lanes,
+    add_matrix,
+    colored,
+    emit,
+    environment,
+    terminal_width,
+)
 from pipeline.errors import ExitStatus, NothingExamined
 
 if TYPE_CHECKING:
@@ -74,7 +82,7 @@ def _lanes(arguments: argparse.Namespace, plan: Plan, findings: Sequence[Finding
         return report.plan_github(plan, most=GITHUB_JOBS)
     if arguments.format == "ids":
         return " ".join(lane.id for lane in plan.lanes)
-    return report.plan_table(plan, findings, color=colored(arguments))
+    return report.plan_table(plan, findings, color=colored(arguments), width=terminal_width(arguments))
 
 
 def _without_on_demand(plan: Plan) -> Plan:
@@ -111,4 +119,4 @@ def _runs(arguments: argparse.Namespace, plan: Plan, policy: Policy) -> str:
         return report.runs_json(runs)
     if arguments.format == "github":
         return report.runs_github(runs)
-    return report.runs_table(runs, plan, color=colored(arguments))
+    return report.runs_table(runs, plan, color=colored(arguments), width=terminal_width(arguments))

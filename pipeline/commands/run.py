@@ -48,5 +48,8 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     if arguments.format == "json":
         options.emit(arguments, gate_document(result.verdicts))
     else:
-        options.emit(arguments, summary(result.verdicts, color=options.colored(arguments)))
+        options.emit(
+            arguments,
+            summary(result.verdicts, color=options.colored(arguments), width=options.terminal_width(arguments)),
+        )
     return result.status

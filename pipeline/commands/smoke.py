@@ -116,4 +116,4 @@ def _written(arguments: argparse.Namespace, report: SmokeReport) -> str:
     from pipeline.report.smoke_text import smoke_text
 
     color = options.colored(arguments)
-    return smoke_text(report, color=color)
+    return smoke_text(report, color=color, width=options.terminal_width(arguments))

@@ -8,6 +8,7 @@ from pipeline.gate import LaneVerdict, Standing
 from pipeline.gate.standing import assemblers_of
 from pipeline.report.color import paint
 from pipeline.report.columns import columns
+from pipeline.report.fold import folded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,19 +27,21 @@ _STYLES = {
 }
 
 
-def summary(verdicts: Sequence[LaneVerdict], *, color: bool) -> str:
-    """One line per lane, then the count: what a maintainer reads first."""
+def summary(verdicts: Sequence[LaneVerdict], *, color: bool, width: int = 0) -> str:
+    """One line per lane, then the count: what a maintainer reads first. ``width`` 0 folds nothing."""
     rows = [(verdict.lane.id, _word(verdict), _why(verdict)) for verdict in verdicts]
-    head, *lines = columns(
+    lines = columns(
         ("lane", "verdict", "why"),
         rows,
         painted=lambda cell, column: _painted(cell, color=color) if column == 1 else cell,
+        titled=lambda line: paint(line, "bold", color=color),
+        width=width,
     )
     approved = sum(verdict.approved for verdict in verdicts)
-    return "\n".join([paint(head, "bold", color=color), *lines, "", f"{approved} of {len(verdicts)} lanes approved"])
+    return "\n".join([*lines, "", f"{approved} of {len(verdicts)} lanes approved"])
 
 
-def explanation(verdict: LaneVerdict, *, color: bool) -> str:
+def explanation(verdict: LaneVerdict, *, color: bool, width: int = 0) -> str:
     """Every required check of one lane: what it needs, what it has, what is missing."""
     digest = verdict.artifact.sha256 if verdict.artifact else "no bundle"
     lines = [f"{verdict.lane.id}: {_word(verdict)}", f"  bundle  {digest}"]
@@ -46,10 +49,10 @@ def explanation(verdict: LaneVerdict, *, color: bool) -> str:
         standing = paint(f"{check.standing.value:9}", _STYLES[check.standing], color=color)
         lines.append(f"  {standing} {check.check}{_because(check.reason)}{_where(check.evidence)}")
     lines += [line for target in verdict.targets for line in _target(target, color=color)]
-    return "\n".join(lines)
+    return "\n".join(folded(lines, width))
 
 
-def self_test(cases: Sequence[Case], *, color: bool) -> str:
+def self_test(cases: Sequence[Case], *, color: bool, width: int = 0) -> str:
     """One line for each case, the wrong ones marked, then the count."""
     lines = []
     for case in cases:
@@ -57,7 +60,7 @@ def self_test(cases: Sequence[Case], *, color: bool) -> str:
         marked = paint(f"{word:8}", "green" if case.right else "red", color=color)
         lines.append(f"{'  ' if case.right else '! '}{marked}  {case.name}{_because(case.reason)}")
     wrong = sum(not case.right for case in cases)
-    return "\n".join([*lines, "", f"{len(cases)} cases, {wrong or 'none'} judged wrongly"])
+    return "\n".join(folded([*lines, "", f"{len(cases)} cases, {wrong or 'none'} judged wrongly"], width))
 
 
 def _target(target: TargetStanding, *, color: bool) -> list[str]:

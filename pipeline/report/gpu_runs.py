@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pipeline.model.document import document
 from pipeline.report.color import paint
 from pipeline.report.columns import columns
+from pipeline.report.fold import folded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,13 +28,14 @@ def runs_github(runs: Sequence[GpuRun]) -> str:
     return json.dumps({"include": [_run(run) for run in runs]}, separators=(",", ":"))
 
 
-def runs_table(runs: Sequence[GpuRun], plan: Plan, *, color: bool) -> str:
+def runs_table(runs: Sequence[GpuRun], plan: Plan, *, color: bool, width: int = 0) -> str:
     """One line for each run, then what needs none."""
-    lines = []
+    lines: list[str] = []
     if runs:
-        head, *lines = columns(("run", "GPU", "driver", "runner", "proves"), [_cells(run) for run in runs])
-        lines = [paint(head, "bold", color=color), *lines, ""]
-    return "\n".join([*lines, *_counts(runs, plan)])
+        head = ("run", "GPU", "driver", "runner", "proves")
+        bold = partial(paint, style="bold", color=color)
+        lines = [*columns(head, [_cells(run) for run in runs], titled=bold, width=width), ""]
+    return "\n".join([*lines, *folded(_counts(runs, plan), width)])
 
 
 def _cells(run: GpuRun) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from pipeline.model.document import document
 from pipeline.model.lane import Platform
 from pipeline.report.color import paint
 from pipeline.report.columns import columns
+from pipeline.report.fold import folded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,13 +44,16 @@ def plan_github(plan: Plan, *, most: int) -> str:
     return json.dumps({"include": [_job(lane) for lane in plan.lanes]}, separators=(",", ":"))
 
 
-def plan_table(plan: Plan, findings: Sequence[Finding], *, color: bool) -> str:
-    """One line for each lane, then what the lints found."""
-    head, *lines = columns(
-        ("lane", "archs", "driver", "targets", "required", "build"), [_cells(lane) for lane in plan.lanes]
+def plan_table(plan: Plan, findings: Sequence[Finding], *, color: bool, width: int = 0) -> str:
+    """One line for each lane, or a block where the terminal is narrower, then what the lints found."""
+    lines = columns(
+        ("lane", "archs", "driver", "targets", "required", "build"),
+        [_cells(lane) for lane in plan.lanes],
+        titled=lambda line: paint(line, "bold", color=color),
+        width=width,
     )
     count = f"{len(plan.lanes)} lane{'s' if len(plan.lanes) != 1 else ''} from {plan.matrix_file}"
-    return "\n".join([paint(head, "bold", color=color), *lines, "", count, *complaints(findings, color=color)])
+    return "\n".join([*lines, "", count, *folded(complaints(findings, color=color), width)])
 
 
 def complaints(findings: Sequence[Finding], *, color: bool) -> list[str]:

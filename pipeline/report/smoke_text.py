@@ -23,18 +23,20 @@ _WORDS = {
 }
 
 
-def smoke_text(report: SmokeReport, *, color: bool) -> str:
+def smoke_text(report: SmokeReport, *, color: bool, width: int = 0) -> str:
     """The checks in a table, the diagnosis of what failed, the verdict last."""
     rows = [(check.id.value, check.status.value, f"{check.seconds:.2f} s", _because(check)) for check in report.checks]
-    head, *lines = columns(
+    lines = columns(
         ("check", "status", "took", ""),
         rows,
         painted=lambda cell, column: _painted(cell, color=color) if column == 1 else cell,
+        titled=lambda line: paint(line, "bold", color=color),
+        width=width,
     )
     word, style = _WORDS[report.verdict]
     shown = [line for check in report.checks for line in _diagnosis(check)]
     about = f"{printable(report.path)}  sha256 {report.sha256[:12]}…  {_place(report.machine)}"
-    return "\n".join([about, "", paint(head, "bold", color=color), *lines, *shown, "", paint(word, style, color=color)])
+    return "\n".join([about, "", *lines, *shown, "", paint(word, style, color=color)])
 
 
 def _because(check: SmokeCheck) -> str:
