@@ -28,11 +28,11 @@ def test_the_last_column_is_folded_below_itself() -> None:
 
 
 def test_where_it_does_not_fit_a_row_is_a_block() -> None:
-    rows = (("one", "80-real;90-real;120-real", "-", "x" * 60), ("two", "", ">= 525", "a b"))
+    rows = (("one", "80-real;86-real;90-real;100-real;120-real", "-", "x" * 60), ("two", "", ">= 525", "a b"))
     lines = columns(("lane", "archs", "driver", "targets"), rows, titled=str.upper, width=80)
     assert lines == [
         "ONE",
-        "  archs    80-real;90-real;120-real",
+        "  archs    80-real;86-real;90-real;100-real;120-real",
         f"  targets  {'x' * 60}",
         "TWO",
         "  driver   >= 525",
