@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError, UsageError
@@ -11,8 +13,6 @@ if TYPE_CHECKING:
 
     from pipeline.publishers.github_actions import GithubActions
     from pipeline.publishers.github_api import Refusal
-
-from contextlib import contextmanager
 
 _API = "https://api.github.com"
 
@@ -26,7 +26,7 @@ def this_repository(environment: Mapping[str, str], token: str) -> Iterator[Gith
     repository = environment.get("GITHUB_REPOSITORY")
     if not repository:
         raise UsageError("no repository is named", remedy="set GITHUB_REPOSITORY, as every step of a workflow has it")
-    github = GithubActions(environment.get("GITHUB_API_URL") or _API, repository, token)
+    github = GithubActions(environment.get("GITHUB_API_URL") or _API, repository, token, sleep=time.sleep)
     try:
         yield github
     except Refusal as refusal:

@@ -89,7 +89,8 @@ class PlanRun:
 
     def _of_lane(self, lane: LaneRun, verdict: LaneVerdict) -> ExitStatus:
         mine = [check for check in verdict.checks if check.check in self.checks]
-        if lane.artifact is not None and mine and all(check.standing.approves for check in mine):
+        there = lane.artifact is not None or (self.part is Part.GPU and not mine)
+        if there and all(check.standing.approves for check in mine):
             return verdict.trouble
         return ExitStatus.gravest([lane.status, verdict.trouble, ExitStatus.REFUSED])
 

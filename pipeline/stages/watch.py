@@ -25,15 +25,15 @@ class Waiting(Enum):
     """What the jobs that are watched do at one moment."""
 
     ENDED = "all of them ended"
-    ON = "one runs, or has not waited for long"
-    IN_VAIN = "none runs, and one has waited for too long"
+    ON = "one runs, or ran not long ago, or none has waited for long"
+    IN_VAIN = "one has waited for too long since any ran"
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
     """How to watch run ``run``: until the jobs called ``names`` ended.
 
-    ``patience`` is how long one may be queued while none of them runs, and how long GitHub may give no answer;
+    ``patience`` is how long one may be queued after any of them ran, and how long GitHub may give no answer;
     ``longest`` is how long all of it may take, ``pause`` the seconds between two looks.
     """
 
@@ -56,7 +56,7 @@ def watch(
 
     Raises what the API's calls raise; what may pass by itself is raised only after ``patience``.
     """
-    since = answered = clock()
+    since = answered = busy = clock()
     while True:
         try:
             jobs = [job for job in github.jobs(watched.run) if _named(job, watched)]
@@ -65,7 +65,8 @@ def watch(
             if clock() - answered > watched.patience:
                 raise
         else:
-            match standing(jobs, watched, since=since, now=answered):
+            busy = answered if any(job.state is JobState.RUNNING for job in jobs) else busy
+            match standing(jobs, watched, since=since, busy=busy, now=answered):
                 case Waiting.ENDED:
                     return True
                 case Waiting.IN_VAIN:
@@ -79,8 +80,8 @@ def watch(
         sleep(watched.pause)
 
 
-def standing(jobs: Sequence[RunJob], watched: Watch, *, since: datetime, now: datetime) -> Waiting:
-    """What ``jobs`` do at ``now``, watched from ``since`` on.
+def standing(jobs: Sequence[RunJob], watched: Watch, *, since: datetime, busy: datetime, now: datetime) -> Waiting:
+    """What ``jobs`` do at ``now``, watched from ``since`` on; until ``busy`` one of them ran, perhaps on the same GPU.
 
     GitHub lists the jobs of a matrix when it starts them; that they are not there yet is waiting, too.
     """
@@ -89,10 +90,8 @@ def standing(jobs: Sequence[RunJob], watched: Watch, *, since: datetime, now: da
         return Waiting.ENDED
     if now - since > watched.longest:
         return Waiting.IN_VAIN
-    if JobState.RUNNING in states:
-        return Waiting.ON
-    queued = [max(job.since, since) for job in jobs if job.state is JobState.QUEUED] or [since]
-    return Waiting.IN_VAIN if now - min(queued) > watched.patience else Waiting.ON
+    queued = min([job.since for job in jobs if job.state is JobState.QUEUED], default=since)
+    return Waiting.IN_VAIN if now - max(queued, since, busy) > watched.patience else Waiting.ON
 
 
 def _named(job: RunJob, watched: Watch) -> bool:

@@ -1,0 +1,100 @@
+"""``cubingate workflow``: printed, or compared with what is committed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from pipeline.cli import run
+from tests.matrix.files import CPU, CUDA, HEAD, write
+
+ROOT = Path(__file__).resolve().parents[2]
+KINDS = ("release", "pull-request", "nightly")
+
+
+@pytest.fixture(autouse=True)
+def _keep_sigterm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+
+
+@pytest.fixture
+def matrix(tmp_path: Path) -> Path:
+    return write(tmp_path, f"{HEAD}matrix: {{include: [{CPU}]}}")
+
+
+def committed(matrix: Path) -> Path:
+    """The folder with the three workflows of ``matrix``."""
+    folder = matrix.parent / ".github" / "workflows"
+    folder.mkdir(parents=True)
+    for kind in KINDS:
+        assert run(["workflow", "--matrix", str(matrix), "--kind", kind, "--output", str(folder / f"{kind}.yml")]) == 0
+    return folder
+
+
+def test_the_workflows_of_this_repository_are_fresh_and_safe(capsys: pytest.CaptureFixture[str]) -> None:
+    status = run(["workflow", "--matrix", str(ROOT / "matrix.yaml"), "--install", ".", "--check"])
+    assert (status, capsys.readouterr()) == (0, ("", ""))
+
+
+def test_they_print_the_release_by_default(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["workflow", "--matrix", str(matrix)]) == 0
+    printed = capsys.readouterr().out
+    assert "\nname: release\n" in printed
+    assert run(["workflow", "--matrix", str(matrix), "--kind", "release"]) == 0
+    assert capsys.readouterr().out == printed
+
+
+def test_a_lane_more_makes_a_committed_file_stale(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    committed(matrix)
+    assert run(["workflow", "--matrix", str(matrix), "--check"]) == 0
+    write(matrix.parent, f"{HEAD}matrix: {{include: [{CPU}, {CUDA}]}}")
+    capsys.readouterr()
+    assert run(["workflow", "--matrix", str(matrix), "--check"]) == 1
+    assert "\n+      lane_cuda12_8_sm80: " in capsys.readouterr().out
+    assert run(["workflow", "--matrix", str(matrix), "--check", "--kind", "pull-request"]) == 0
+
+
+def test_an_edit_by_hand_is_shown(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    release = committed(matrix) / "release.yml"
+    release.write_text(release.read_text(encoding="utf-8").replace("350", "351"), encoding="utf-8")
+    assert run(["workflow", "--matrix", str(matrix), "--check"]) == 1
+    assert "-    timeout-minutes: 351\n+    timeout-minutes: 350\n" in capsys.readouterr().out
+
+
+def test_a_workflow_beside_them_that_is_unsafe_is_told(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = committed(matrix) / "other.yaml"
+    other.write_text("on: push\njobs: {a: {runs-on: a30, steps: [{uses: actions/checkout@v6}]}}\n", encoding="utf-8")
+    assert run(["workflow", "--matrix", str(matrix), "--check"]) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert "actions/checkout@v6 is not pinned by a commit (actions-are-pinned)" in told.err
+
+
+def test_nothing_to_check_is_a_wrong_use(matrix: Path) -> None:
+    assert run(["workflow", "--matrix", str(matrix), "--check"]) == 2
+
+
+def test_a_matrix_that_cannot_succeed_has_no_workflow(tmp_path: Path) -> None:
+    wrong = write(tmp_path, f"{HEAD}matrix: {{include: [{CUDA.replace('speed', 'size')}]}}")
+    assert run(["workflow", "--matrix", str(wrong)]) == 2
+
+
+@pytest.mark.parametrize("minutes", ["0", "-1", "nan", "inf", "soon"])
+def test_a_patience_is_a_number_of_minutes(minutes: str) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run(["workflow", f"--watch={minutes}"])
+    assert ended.value.code == 2
+
+
+def test_lanes_on_demand_are_left_out_where_that_is_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    on_demand = CUDA.replace("}", ", on_demand: true}")
+    matrix = write(tmp_path, f"{HEAD}matrix: {{include: [{CPU}, {on_demand}]}}")
+    assert run(["plan", "--matrix", str(matrix), "--skip-on-demand", "--format", "ids"]) == 0
+    assert capsys.readouterr().out == "prebuilt-cpu\n"
+    assert run(["plan", "--matrix", str(matrix), "--format", "ids"]) == 0
+    assert capsys.readouterr().out == "prebuilt-cpu cuda12.8-sm80\n"
+    assert run(["plan", "--matrix", str(matrix), "--skip-on-demand", "--gpu-runs", "--format", "github"]) == 0
+    assert capsys.readouterr().out == '{"include":[]}\n', "what the job `prove` looks for"
+    only = write(tmp_path, f"{HEAD}matrix: {{include: [{on_demand}]}}")
+    assert run(["plan", "--matrix", str(only), "--skip-on-demand"]) == 3
