@@ -37,7 +37,7 @@ def judge_plan(
         commit=street.origin.commit,
     )
     court = Court(street, terms, trusted(plan.terms), tuple(more_evidence))
-    return tuple(_judge_lane(lane, court, problems.get(lane.id, "not built")) for lane in plan.lanes)
+    return tuple(_judge_lane(lane, court, problems.get(lane.id)) for lane in plan.lanes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +55,20 @@ class Court:
         return records.read(directories, sha256, now=self.terms.now, keyring=self.keys)
 
 
-def _judge_lane(lane: Lane, court: Court, problem: str) -> LaneVerdict:
+def _judge_lane(lane: Lane, court: Court, problem: str | None) -> LaneVerdict:
     try:
         artifact = bundle_of(lane, court.street, more_evidence=court.more_evidence)
         evidence = court.evidence(artifact.sha256) if artifact else ()
     except (CorruptInput, InfrastructureError) as error:
         return refuse(lane, error, court.terms.policy)  # the other lanes have theirs
-    return judge(lane, artifact, evidence, terms=court.terms, why_no_artifact=problem)
+    why = "" if artifact else problem or _why_no_bundle(lane, court.street)
+    return judge(lane, artifact, evidence, terms=court.terms, why_no_artifact=why)
+
+
+def _why_no_bundle(lane: Lane, street: Street) -> str:
+    """Where a build left its record, other bytes lie now in its bundle's place, or the build was for another recipe."""
+    from pipeline.build.recipe import RECORD
+
+    if (street.lane_folder(lane.id) / RECORD).is_file():
+        return "the bundle is not the one that was built, or matrix.yaml changed since"
+    return "not built"

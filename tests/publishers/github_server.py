@@ -76,6 +76,8 @@ class Exchange(BaseHTTPRequestHandler):
             return
         if urlparse(self.path).path.startswith("/signed/"):
             self._download()
+        elif self.path.startswith(f"/{hub.repository}/releases/download/"):
+            self._give_to_anybody(self.path.removeprefix(f"/{hub.repository}/releases/download/"))
         elif not self.path.startswith("/repos/"):
             self._missing()  # the web pages and downloads of a private repository, to a stranger
         elif self.headers.get("Authorization") != f"Bearer {TOKEN}":
@@ -119,7 +121,8 @@ class Exchange(BaseHTTPRequestHandler):
                 release.body = asked.get("body", release.body)
                 self.answer(200, hub.release_row(release))
             case "GET", ["releases", number, "assets"]:
-                self.answer(200, _page([hub.asset_row(each) for each in hub.release(number).assets], query))
+                release = hub.release(number)
+                self.answer(200, _page([hub.asset_row(each, release.tag) for each in release.assets], query))
             case "POST", ["releases", number, "assets"]:
                 self._upload(hub.release(number), query["name"])
             case _:
@@ -132,7 +135,7 @@ class Exchange(BaseHTTPRequestHandler):
             self.answer(422, {"message": "Validation Failed", "errors": errors})
             return
         release.assets.append(StoredAsset(self.hub.next_id(), name, content))
-        self.answer(201, self.hub.asset_row(release.assets[-1]))
+        self.answer(201, self.hub.asset_row(release.assets[-1], release.tag))
 
     def _redirect(self, number: str) -> None:
         self.body()
@@ -147,6 +150,20 @@ class Exchange(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(asset.content)))
         self.end_headers()
         self.wfile.write(asset.content)
+
+    def _give_to_anybody(self, path: str) -> None:
+        """What a browser downloads, without a token: files of public releases, and of a draft nothing."""
+        tag, _, name = path.partition("/")
+        with self.hub.lock:
+            public = [each for each in self.hub.releases if not each.draft and quote(each.tag, safe="") == tag]
+            found = [asset for each in public for asset in each.assets if asset.name == name]
+        if not found:
+            self._missing()
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(found[0].content)))
+        self.end_headers()
+        self.wfile.write(found[0].content)
 
     def _delete(self, number: str) -> None:
         for release in self.hub.releases:
@@ -240,13 +257,14 @@ class Hub:
             "created_at": TIME,
             "published_at": None if release.draft else TIME,
             "author": USER,
-            "assets": [self.asset_row(asset) for asset in release.assets],
+            "assets": [self.asset_row(asset, release.tag) for asset in release.assets],
         }
 
-    def asset_row(self, asset: StoredAsset) -> dict[str, Any]:
+    def asset_row(self, asset: StoredAsset, tag: str) -> dict[str, Any]:
+        public = f"{self.api}/{self.repository}/releases/download/{quote(tag, safe='')}"
         return {
             "url": f"{self.api}/repos/{self.repository}/releases/assets/{asset.id}",
-            "browser_download_url": f"{self.api}/{self.repository}/releases/download/{asset.name}",
+            "browser_download_url": f"{public}/{asset.name}",
             "id": asset.id,
             "node_id": f"RA_{asset.id}",
             "name": asset.name,

@@ -14,7 +14,7 @@ def test_releases_and_assets_have_the_published_shape() -> None:
     for draft in (True, False):
         release.draft = draft
         models.Release.model_validate(hub.release_row(release))
-    models.ReleaseAsset.model_validate(hub.asset_row(release.assets[0]))
+    models.ReleaseAsset.model_validate(hub.asset_row(release.assets[0], release.tag))
 
 
 def test_the_fields_that_are_read_are_required_there() -> None:
