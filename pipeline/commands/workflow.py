@@ -16,13 +16,14 @@ from pipeline.errors import ExitStatus, NothingExamined, UsageError
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
     from pipeline.publishers.github_actions import RunJob
 
 
 _LONGEST_WATCH = timedelta(minutes=340)  # a job of GitHub's ends after 360
 
-KINDS = ("release", "pull-request", "nightly")
+KINDS = ("release", "pull-request", "nightly", "gate")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     job.add_argument(
         "--check",
         action="store_true",
-        help="compare with .github/workflows/KIND.yml beside the matrix file instead: status 1 and a diff when stale",
+        help="instead, compare with .github/workflows/KIND.yml beside the matrix file, and hold every workflow and "
+        "action there against the properties of docs/workflow.md: status 1 with a diff, or with what is unsafe",
     )
     job.add_argument("--seal", metavar="NAME", help="in a job: gather what artifact NAME is to hold, print its digest")
     job.add_argument(
@@ -87,23 +89,40 @@ def _print(arguments: argparse.Namespace) -> ExitStatus:
 
 
 def _check(arguments: argparse.Namespace) -> ExitStatus:
-    """Every kind whose file is there, or the one that was asked for; ``UsageError`` when there is nothing to check."""
-    folder = arguments.matrix.parent / ".github" / "workflows"
-    kinds = [arguments.kind] if arguments.kind else KINDS
-    files = {kind: folder / f"{kind}.yml" for kind in kinds}
+    """Whether the rendered workflows are what they would be now, and every file of GitHub's is safe.
+
+    ``UsageError`` when there is no workflow to check.
+    """
+    root = arguments.matrix.parent / ".github"
+    files = {kind: root / "workflows" / f"{kind}.yml" for kind in ([arguments.kind] if arguments.kind else KINDS)}
     there = {kind: file for kind, file in files.items() if file.is_file()}
     if not there:
-        raise UsageError(f"{folder} has no workflow to check", remedy="`cubingate workflow --output FILE` makes one")
-    status = ExitStatus.PASS
-    for kind, file in there.items():
-        written, rendered = file.read_text(encoding="utf-8"), _rendered(arguments, kind)
-        if written != rendered:
-            status = ExitStatus.REFUSED
-            lines = difflib.unified_diff(
-                written.splitlines(keepends=True), rendered.splitlines(keepends=True), str(file), "as rendered now"
-            )
-            sys.stdout.writelines(lines)
-    return status
+        raise UsageError(f"{root} has no workflow to check", remedy="`cubingate workflow --output FILE` makes one")
+    stale = [line for kind, file in there.items() for line in _stale(arguments, kind, file)]
+    unsafe = [line for file in _files_of_github(root) for line in _unsafe(file)]
+    sys.stdout.writelines(stale)
+    sys.stderr.writelines(f"{line}\n" for line in unsafe)
+    return ExitStatus.REFUSED if stale or unsafe else ExitStatus.PASS
+
+
+def _stale(arguments: argparse.Namespace, kind: str, file: Path) -> list[str]:
+    written = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    rendered = _rendered(arguments, kind).splitlines(keepends=True)
+    return list(difflib.unified_diff(written, rendered, str(file), "as it is rendered now"))
+
+
+def _files_of_github(root: Path) -> list[Path]:
+    """Workflows, and the actions of this repository."""
+    found = (path for ending in ("yml", "yaml") for path in root.rglob(f"*.{ending}"))
+    return sorted(path for path in found if path.parent.name == "workflows" or path.stem == "action")
+
+
+def _unsafe(file: Path) -> list[str]:
+    from pipeline.workflow.actions import load_known
+    from pipeline.workflow.safety import violations
+
+    found = violations(file.read_text(encoding="utf-8"), load_known())
+    return [f"{file}: {violation.what} ({violation.property})" for violation in found]
 
 
 def _rendered(arguments: argparse.Namespace, kind: str) -> str:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _SEALS = "seals"
 _SUFFIX = ".sha256"
 _CARRIED = ("lanes", "evidence")
+_SLOT = "slot_"
 _LANE, _PROOF = lane_artifact(""), proof_artifact("")
 
 
@@ -79,8 +80,19 @@ def _vouched(outputs: Iterable[str]) -> dict[str, str]:
             raise UsageError(f"the outputs of a job are not JSON: {error}") from error
         if not isinstance(values, dict) or not all(isinstance(value, str) for value in values.values()):
             raise UsageError("a job's outputs are not an object of strings", remedy="use toJSON(needs.JOB.outputs)")
-        vouched |= {name: value for name, value in values.items() if value}
+        for name, value in values.items():
+            artifact, digest = _vouch(name, value)
+            if digest and vouched.setdefault(artifact, digest) != digest:
+                raise CorruptInput(f"two jobs vouch for {artifact}", remedy="an artifact was changed")
     return vouched
+
+
+def _vouch(name: str, value: str) -> tuple[str, str]:
+    """An output named for its artifact, or a slot: a workflow that others call does not know its lanes' names."""
+    if not name.startswith(_SLOT):
+        return name, value
+    artifact, _, digest = value.partition("=")
+    return artifact, digest
 
 
 def _opened(place: Path, name: str, digest: str | None) -> Iterator[tuple[str, str]]:

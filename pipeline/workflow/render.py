@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -14,11 +15,11 @@ from pipeline.matrix.gpu_runs import asked_targets, run_id
 from pipeline.workflow.outputs import lane_artifact, output_names, proof_artifact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence, Set
     from pathlib import Path
 
     from pipeline.matrix.gpu_runs import GpuRun
-    from pipeline.model.lane import Plan, Publisher
+    from pipeline.model.lane import Plan
     from pipeline.workflow.actions import Action
 
 HOSTED, HOSTED_ARM = "ubuntu-24.04", "ubuntu-24.04-arm"
@@ -29,12 +30,22 @@ PATIENCE = 30
 """Minutes that a GPU run may be queued while none runs: long enough for a machine that is started on demand."""
 
 
+_EVERY_DESTINATION = frozenset({"directory", "github", "python-index", "registry"})
+_SLOTS = tuple(f"slot_{number}" for number in range(256))
+"""Job outputs of a workflow that does not know its lanes yet; GitHub starts at most 256 jobs of a matrix."""
+
+_CALLED_INSTALL = (
+    "${{ inputs.cubingate || format('git+{0}/{1}@{2}', github.server_url, job.workflow_repository, job.workflow_sha) }}"
+)
+
+
 class Kind(StrEnum):
-    """Which workflow."""
+    """Which workflow; ``gate`` is the one that other repositories call, for whatever their matrix.yaml says."""
 
     RELEASE = "release"
     PULL_REQUEST = "pull-request"
     NIGHTLY = "nightly"
+    GATE = "gate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,32 +82,45 @@ def render(
     ``plan`` has all lanes, ``runs`` the GPU runs that prove them. ``UsageError`` for a GPU run whose runner nobody
     named, for lanes that cannot be told apart, and for text that GitHub would take for an expression.
     """
-    _demand_runners(runs)
-    environment = _environment(templates)
+    called = kind is Kind.GATE
+    if not called:
+        _demand_runners(runs)
+    kinds = _EVERY_DESTINATION if called else frozenset(publisher.kind for publisher in plan.publishers)
     values = {
         "uses": _pinned(actions),
-        "install": repository.install,
+        "called": called,
         "matrix_file": repository.matrix_file,
+        "matrix": "${{ inputs.matrix }}" if called else text(repository.matrix_file),
+        "requirement": _CALLED_INSTALL if called else text(repository.install),
         # What is released is fetched and built afresh: a cache is filled by other runs than the release's.
-        "cached": kind is not Kind.RELEASE,
+        "cached": kind in {Kind.PULL_REQUEST, Kind.NIGHTLY},
         "hosted": HOSTED,
         "hosted_arm": HOSTED_ARM,
-        "lane_outputs": output_names(lane_artifact(lane.id) for lane in plan.lanes),
-        "proofs": bool(runs),
+        "lane_outputs": _SLOTS if called else output_names(lane_artifact(lane.id) for lane in plan.lanes),
+        "proofs": called or bool(runs),
         "patience": PATIENCE,
-        "proof_outputs": output_names(proof_artifact(run_id(target)) for target in asked_targets(plan)),
-        "patterns": ["lane-*", "prove-*"] if runs else ["lane-*"],
+        "proof_outputs": _SLOTS if called else _proof_outputs(plan),
+        "patterns": ["lane-*", "prove-*"] if called or runs else ["lane-*"],
         "publishers": plan.publishers,
-        "permissions": permissions(plan.publishers),
-        "tokens": tokens(plan.publishers),
-        "directories": [each.location for each in plan.publishers if each.kind == "directory"],
+        "permissions": permissions(kinds),
+        "tokens": tokens(kinds),
+        "secrets": sorted(set(re.findall(r"secrets\.(\w+)", str(tokens(kinds))))),
+        "directories": ["${{ inputs.published }}"] if called else _directories(plan),
     }
-    return environment.get_template(f"{kind}.yml").render(values)
+    environment = _environment(templates)
+    return environment.get_template(f"{kind}.yml").render(values).rstrip("\n") + "\n"
 
 
-def permissions(publishers: Iterable[Publisher]) -> tuple[Permission, ...]:
-    """What the job that publishes may do, by what it publishes to."""
-    kinds = {publisher.kind for publisher in publishers}
+def _proof_outputs(plan: Plan) -> tuple[str, ...]:
+    return output_names(proof_artifact(run_id(target)) for target in asked_targets(plan))
+
+
+def _directories(plan: Plan) -> list[str]:
+    return [each.location for each in plan.publishers if each.kind == "directory"]
+
+
+def permissions(kinds: Set[str]) -> tuple[Permission, ...]:
+    """What the job that publishes may do, by the kinds of what it publishes to."""
     contents = ("write", "makes the release") if "github" in kinds else ("read", "checks out")
     packages = (Permission("packages", "write", "pushes images"),) if "registry" in kinds else ()
     return (
@@ -107,15 +131,22 @@ def permissions(publishers: Iterable[Publisher]) -> tuple[Permission, ...]:
     )
 
 
-def tokens(publishers: Iterable[Publisher]) -> tuple[tuple[str, str], ...]:
+def tokens(kinds: Set[str]) -> tuple[tuple[str, str], ...]:
     """Environment variables of the step that publishes; nothing else ever has a secret."""
-    kinds = {publisher.kind for publisher in publishers}
     github = (("GITHUB_TOKEN", "${{ github.token }}"),) if kinds & {"github", "registry"} else ()
     index = (
         ("TWINE_USERNAME", "${{ secrets.TWINE_USERNAME || '__token__' }}"),
         ("TWINE_PASSWORD", "${{ secrets.TWINE_PASSWORD }}"),
     )
-    return (*github, *(index if "python-index" in kinds else ()))
+    registry = (
+        ("REGISTRY_USERNAME", "${{ secrets.REGISTRY_USERNAME }}"),
+        ("REGISTRY_PASSWORD", "${{ secrets.REGISTRY_PASSWORD }}"),
+    )
+    return (
+        *github,
+        *(index if "python-index" in kinds else ()),
+        *(registry if "registry" in kinds else ()),
+    )
 
 
 def _environment(templates: Path) -> Environment:

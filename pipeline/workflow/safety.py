@@ -45,6 +45,8 @@ def writing_is_guarded(document: Document, known: Known) -> Iterator[str]:
         writes = {name for name, level in (job.permissions or {}).items() if level == "write"}
         if writes <= {"actions"} and job.hosted(known.hosted):
             continue
+        if "uses" in job.content:  # it lends them to the jobs of a workflow, which is held against the same
+            continue
         if writes and not (job.environment and job.hosted(known.hosted)):
             yield f"job {job.id} may write {', '.join(sorted(writes))} without an environment on a hosted runner"
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import tarfile
 from typing import Any
 
 import pytest
 
+from pipeline.workflow.actions import load_actions
 from tests.actions.act import ACTION, ROOT, Ran, run
 from tests.rules.forge import Elf, build, container
 
@@ -131,9 +133,8 @@ def test_a_pattern_stands_for_its_files_and_never_for_none(ran: Ran) -> None:
 
 def test_names_in_an_artifact_are_no_commands(ran: Ran) -> None:
     assert outputs(ran, "odd")["status"] == "1"
-    assert not [
-        line for line in ran.log.splitlines() if "❗" in line and "title=pwned" in line.partition("::error ")[2][:20]
-    ]
+    assert "at: odd!/::error title=pwned::by a name/libk.so" in log_of(ran, "odd")
+    assert not re.search(r"❗\s+::error title=pwned", ran.log)
 
 
 @pytest.mark.parametrize("name", ["paths", "targets", "lane"])
@@ -154,3 +155,16 @@ def test_the_action_has_every_input_from_the_environment() -> None:
         assert "${{" not in each.get("run", "")
     assert set(action["outputs"]) == {"verdict", "status", "minimum-driver", "json", "sarif"}
     assert action["inputs"]["upload-sarif"]["default"] == "false"
+
+
+def test_what_the_action_and_its_page_use_is_in_the_table() -> None:
+    actions = load_actions()
+    for file in (".github/actions/audit/action.yml", "docs/action.md", "README.md"):
+        text = (ROOT / file).read_text(encoding="utf-8")
+        used = re.findall(r"uses: ([\w.-]+/[\w.-]+)(\S*)@([0-9a-f]{40})(?: # (\S+))?", text)
+        assert used or file == "README.md"
+        for name, _, commit, version in used:
+            if name == "OWNER/cubingate":
+                assert commit == 40 * "0"
+            else:
+                assert (actions[name].commit, actions[name].version) == (commit, version)
