@@ -149,6 +149,7 @@ def test_one_package_with_builds_for_several_majors_agrees_with_each(tmp_path: P
 # MLC-LLM on a Tesla P100: a stand-in with the same fault, for the wheels are in no package index. The model's own
 # library has sm_60, the runtime's Thrust kernels begin at sm_70: dense models run, a mixture of experts dies in a scan.
 
+BOTH = {"dense": "61 80", "moe": "70 80"}
 SCAN = "_ZN6thrust8cuda_cub4core13_kernel_agentINS0_6__scan9ScanAgentEEEvT_"
 DENSE = "_Z12dense_matmulPfS_S_"
 
@@ -186,8 +187,23 @@ def test_its_healthy_twin_passes(tmp_path: Path, policy: Policy) -> None:
 
 
 def test_without_kernels_the_table_says_how_to_learn_them(tmp_path: Path, policy: Policy) -> None:
-    text = audit_text(audited(mlc(tmp_path, ("70", "80")), policy, "60@535"))
-    assert "--kernels names the kernels that die" in text
+    """All of an environment takes minutes, the one library that fails seconds."""
+    venv = mlc(tmp_path, ("70", "80"))
+    (said,) = [line for line in audit_text(audited(venv, policy, "60@535")).splitlines() if "--kernels" in line]
+    words, _, library = said.partition(", fastest of one library: ")
+    assert words == "--kernels names the kernels that die"
+    assert Path(library) == venv / SITE / "tvm" / "libtvm.so"
+    (finding,) = [item for item in audited(Path(library), policy, "60@535", kernels=True).findings if item.kernels]
+    assert "thrust" in finding.kernels[0]
+
+
+def test_libraries_of_one_name_are_told_apart(tmp_path: Path, policy: Policy) -> None:
+    packages = [Package(name, "1.0", [Elf("lib_C.so", [container("12.0", archs)])]) for name, archs in BOTH.items()]
+    text = audit_text(audited(environment(tmp_path, packages), policy, "61@535"))
+    assert [line.split()[:2] for line in text.splitlines() if "lib_C.so  " in line] == [
+        ["moe/lib_C.so", "FAILS"],
+        ["dense/lib_C.so", "native"],
+    ]
 
 
 def test_show_has_a_row_for_each_library_where_they_differ(tmp_path: Path, policy: Policy) -> None:
