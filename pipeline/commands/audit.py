@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -96,6 +97,7 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     """Audit and print; the status is the contract's."""
     from pipeline.audit import run_audit
     from pipeline.policy import load_policy
+    from pipeline.report.progress import patience
 
     policy = load_policy()
     if arguments.jit or not arguments.path:
@@ -112,19 +114,21 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
             "--rehearse needs the wheels themselves, not a lock file",
             remedy="fetch them (pip download --requirement LOCK --dest DIR) and audit the folder",
         )
-    report = run_audit(
-        arguments.path,
-        targets,
-        policy,
-        declaration=declaration,
-        host=host,
-        deep=arguments.deep,
-        kernels=arguments.kernels,
-        workers=os.cpu_count() or 1,
-        rehearse=_rehearsed(arguments, policy) if arguments.rehearse else None,
-        lock=lock,
-        cache=_cache(arguments, environment()),
-    )
+    quiet = len(arguments.path) > 1 or arguments.rehearse or lock is not None  # processes are forked, or others speak
+    with nullcontext() if quiet else patience(sys.stderr, environment(), f"reading {arguments.path[0]}"):
+        report = run_audit(
+            arguments.path,
+            targets,
+            policy,
+            declaration=declaration,
+            host=host,
+            deep=arguments.deep,
+            kernels=arguments.kernels,
+            workers=os.cpu_count() or 1,
+            rehearse=_rehearsed(arguments, policy) if arguments.rehearse else None,
+            lock=lock,
+            cache=_cache(arguments, environment()),
+        )
     emit_all(arguments, lambda asked: _written(asked, report, lane))
     if report.status is ExitStatus.NOTHING_EXAMINED:
         names = ", ".join(str(path) for path in arguments.path)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from pipeline.commands.artifact import HELP, artifact
-from pipeline.commands.options import add_format, add_output, colored, emit, terminal_width
+from pipeline.commands.options import add_format, add_output, colored, emit, environment, terminal_width
 from pipeline.errors import NothingExamined, UsageError
 
 if TYPE_CHECKING:
@@ -34,12 +35,15 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     from pipeline.audit.run import read_or_damage
     from pipeline.diff import compare
     from pipeline.policy import load_policy
+    from pipeline.report.progress import patience
 
     for path in (arguments.old, arguments.new):
         if isinstance(path, Path) and not path.exists():
             raise UsageError(f"{path} does not exist", remedy="name a file or a folder")
-    old, new = (read_or_damage(path, deep=False, kernels=arguments.kernels) for path in (arguments.old, arguments.new))
-    found = compare(old, new, load_policy(), allow=arguments.allow)
+    with patience(sys.stderr, environment(), f"comparing {arguments.new}"):
+        sides = (arguments.old, arguments.new)
+        old, new = (read_or_damage(path, deep=False, kernels=arguments.kernels) for path in sides)
+        found = compare(old, new, load_policy(), allow=arguments.allow)
     emit(arguments, _written(arguments, found))
     if not found.examined and not found.corrupt:
         raise NothingExamined(

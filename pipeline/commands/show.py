@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.commands.artifact import HELP, artifact
 from pipeline.commands.locks import add_lock_options, lock_reader
-from pipeline.commands.options import add_format, add_output, emit, terminal_width
+from pipeline.commands.options import add_format, add_output, emit, environment, terminal_width
 from pipeline.errors import ExitStatus, NothingExamined
 
 if TYPE_CHECKING:
@@ -28,12 +29,14 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     from pipeline.audit.shown import show
     from pipeline.inventory import take_inventory
     from pipeline.policy import load_policy
+    from pipeline.report.progress import patience
 
     lock = lock_reader(arguments, (arguments.path,), None, None)
     if lock is not None and isinstance(arguments.path, Path):
         inventory = lock(arguments.path, deep=False, kernels=arguments.kernels)
     else:
-        inventory = take_inventory(arguments.path, kernels=arguments.kernels)
+        with patience(sys.stderr, environment(), f"reading {arguments.path}"):
+            inventory = take_inventory(arguments.path, kernels=arguments.kernels)
     if not inventory.elves and not inventory.fatbins and not inventory.bare and not inventory.damage:
         raise NothingExamined(f"{arguments.path}: neither ELF nor device code", remedy="name the bundle itself")
     shown = show((inventory,), load_policy())

@@ -1,11 +1,13 @@
-"""What a long run says while it works: a live line on a terminal, quiet plain lines in a log."""
+"""What long work says while it goes on: a live line on a terminal, quiet plain lines in a log."""
 
 from __future__ import annotations
 
+import threading
 import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TextIO
 
+from pipeline.model.paths import printable
 from pipeline.report.color import is_interactive, paint, wants_color
 
 if TYPE_CHECKING:
@@ -14,6 +16,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 _PLAIN_EVERY = 30.0
+_LIVE_AFTER = 1.0
+_MOST_LIVE = 60
+_CLEARED = "\r\x1b[K"
 
 
 class Step(Protocol):
@@ -101,3 +106,39 @@ def _live_step(stream: TextIO, title: str) -> Iterator[Step]:
     )
     with progress:
         yield _LiveStep(progress, progress.add_task(title, total=None, note=""))
+
+
+@contextmanager
+def patience(stream: TextIO, environment: Mapping[str, str], text: str) -> Iterator[None]:
+    """Say that one piece of work still goes on: each second from the first on, in a log each half minute.
+
+    What is quicker says nothing, and a terminal's line is taken back. No process may be forked meanwhile: a thread
+    speaks.
+    """
+    live = is_interactive(stream, environment)
+    over = threading.Event()
+    speaker = threading.Thread(target=_speak, args=(stream, _short(text), over), kwargs={"live": live}, daemon=True)
+    speaker.start()
+    try:
+        yield
+    finally:
+        over.set()
+        speaker.join()
+
+
+def _short(text: str) -> str:
+    """What no terminal breaks, or it could not be taken back; the end of a path says more than its middle."""
+    clean = printable(text)
+    return clean if len(clean) <= _MOST_LIVE else f"{clean[: _MOST_LIVE // 3]}…{clean[-_MOST_LIVE // 2 :]}"
+
+
+def _speak(stream: TextIO, text: str, over: threading.Event, *, live: bool) -> None:
+    started, spoken = time.monotonic(), False
+    while not over.wait(_LIVE_AFTER if live else _PLAIN_EVERY):
+        line = f"{text}  {time.monotonic() - started:.0f} s"
+        stream.write(f"{_CLEARED}{line}" if live else f"{line}\n")
+        stream.flush()
+        spoken = live
+    if spoken:
+        stream.write(_CLEARED)
+        stream.flush()
