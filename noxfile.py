@@ -76,11 +76,19 @@ def tests(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Ruff and mypy strict, on the code and the tests."""
+    """Ruff and mypy strict on the code and the tests; freshness, safety and three linters on what GitHub runs."""
     _install(session, "lint", "test")
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("mypy")
+    workflows, actions = (
+        sorted(map(str, Path(".github").glob(where))) for where in ("workflows/*", "actions/*/action.yml")
+    )
+    session.run("cubingate", "workflow", "--install", ".", "--check")
+    session.run("zizmor", "--offline", "--no-progress", "--persona=auditor", *workflows, *actions)
+    session.run("actionlint", "-shellcheck=", "-pyflakes=", *workflows)
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)
+    session.run("check-jsonschema", "--builtin-schema", "vendor.github-actions", *actions)
 
 
 @nox.session

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -16,8 +17,6 @@ from pipeline.workflow.outputs import lane_artifact, output_names, proof_artifac
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-    from pathlib import Path
-
     from pipeline.matrix.gpu_runs import GpuRun
     from pipeline.model.lane import Plan
     from pipeline.workflow.actions import Action
@@ -116,7 +115,10 @@ def _proof_outputs(plan: Plan) -> tuple[str, ...]:
 
 
 def _directories(plan: Plan) -> list[str]:
-    return [each.location for each in plan.publishers if each.kind == "directory"]
+    """Where directory publishers publish to, from the folder of the matrix file: the plan names them from wherever."""
+    here = plan.matrix_file.parent
+    locations = (Path(each.location) for each in plan.publishers if each.kind == "directory")
+    return [str(path.relative_to(here) if path.is_relative_to(here) else path) for path in locations]
 
 
 def permissions(kinds: Set[str]) -> tuple[Permission, ...]:

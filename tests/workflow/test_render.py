@@ -46,6 +46,16 @@ def test_who_publishes_where_may_do_what(tmp_path: Path) -> None:
     assert "github.token" not in index
 
 
+def test_a_workflow_is_the_same_wherever_it_is_rendered(tmp_path: Path) -> None:
+    """The plan names destinations from where it was read."""
+    (tmp_path / "elsewhere").mkdir()
+    here, there = (
+        rendered(folder, Kind.RELEASE, MATRICES["cpu-to-a-directory"]) for folder in (tmp_path, tmp_path / "elsewhere")
+    )
+    assert here == there
+    assert str(tmp_path) not in here
+
+
 def test_each_lane_and_each_possible_run_has_an_output(tmp_path: Path) -> None:
     found = jobs(tmp_path, Kind.RELEASE, MATRICES["two-gpus-to-an-index"])
     assert list(found["build"]["outputs"]) == ["lane_cuda12_8_sm80", "lane_h_200"]
