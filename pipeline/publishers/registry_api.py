@@ -8,6 +8,7 @@ No token and no signed address is ever part of a message: errors name the call, 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import time
 from dataclasses import dataclass
@@ -107,8 +108,8 @@ class Repository:
         address = self._repeated(begun)
         try:
             self._call("DELETE", address, "the end of an upload")
-        except (Refusal, InfrastructureError):
-            return  # registries need not know that call; an upload that is left alone expires
+        except (Refusal, InfrastructureError, UsageError):
+            return  # it may need another right than pushing does; an upload that is left alone expires
 
     def manifest(self, reference: str) -> bytes | None:
         """The manifest under a tag or digest, as it is; ``None`` where there is none.
@@ -243,8 +244,16 @@ class Repository:
             answer = self._ask(verb, address, what, **settings)
         if answer.status_code >= 400:
             with answer:
-                raise Refusal(what, answer.status_code, _code(answer))
+                raise Refusal(what, answer.status_code, self._code(answer, what))
         return answer
+
+    def _code(self, answer: requests.Response, what: str) -> str:
+        """The registry's own code (``DENIED``); its words may repeat what was asked, credentials included."""
+        try:
+            code = json.loads(b"".join(self._pieces(answer, what, _CHUNK)))["errors"][0]["code"]
+        except (ValueError, KeyError, TypeError, IndexError, RecursionError):
+            return ""
+        return code if isinstance(code, str) and _CODE.fullmatch(code) else ""
 
     def _ask(self, verb: str, address: str, what: str, **settings: Any) -> requests.Response:
         import requests
@@ -283,15 +292,6 @@ class Repository:
 
 def _digest(content: bytes) -> str:
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
-
-
-def _code(answer: requests.Response) -> str:
-    """The registry's own code (``DENIED``); its words may repeat what was asked, credentials included."""
-    try:
-        code = answer.json()["errors"][0]["code"]
-    except (ValueError, KeyError, TypeError, IndexError):
-        return ""
-    return code if isinstance(code, str) and _CODE.fullmatch(code) else ""
 
 
 def refused(refusal: Refusal) -> InfrastructureError | UsageError:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.errors import Refused, UsageError
+from pipeline.errors import InfrastructureError, Refused, UsageError
 from pipeline.model.lane import ImageTerms
 from pipeline.publishers.registry import RegistryImages
 from pipeline.publishers.registry_api import Place, Repository
 from pipeline.publishers.registry_auth import Credentials
-from tests.publishers.registry_server import PASSWORD, USERNAME, Front, Stranger, before, registry
+from tests.publishers.registry_server import PASSWORD, USERNAME, Exchange, Front, Stranger, before, registry
 from tests.publishers.release_bundles import approved_bundle, bundle_of, cpu_bundle
 from tests.values import POLICY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from pipeline.gate import Approved
@@ -154,3 +156,233 @@ def test_nothing_approved_is_no_release(front: Front, name: str) -> None:
     with pytest.raises(Refused):
         images(front.host, name, []).publish([])
     assert front.calls == []
+
+
+def cut(exchange: Exchange) -> bool:
+    exchange.cut()
+    return True
+
+
+def server_error(exchange: Exchange) -> bool:
+    exchange.answer(503, [], b'{"errors": [{"code": "UNAVAILABLE", "message": "reg-MARKERTOKEN"}]}')
+    return True
+
+
+def done_but_lost(exchange: Exchange) -> bool:
+    """The registry does it, and its answer never arrives."""
+    exchange.asked()
+    exchange.cut()
+    return True
+
+
+def half_answered(exchange: Exchange) -> bool:
+    """The connection ends in the middle of the content."""
+    status, _, content = exchange.asked()
+    exchange.wfile.write(f"HTTP/1.1 {status} x\r\nContent-Length: {len(content) + 1}\r\n\r\n".encode() + content)
+    exchange.wfile.flush()
+    exchange.cut()
+    return True
+
+
+def rate_limited(exchange: Exchange) -> bool:
+    exchange.answer(429, [("Retry-After", "3")], b'{"errors": [{"code": "TOOMANYREQUESTS"}]}')
+    return True
+
+
+def asked_to_wait_for_hours(exchange: Exchange) -> bool:
+    exchange.answer(429, [("Retry-After", "7200")], b"")
+    return True
+
+
+def rubbish(exchange: Exchange) -> bool:
+    exchange.answer(200, [], b"rubbish")
+    return True
+
+
+def at(victim: int, mischief: Callable[[Exchange], bool]) -> Callable[[int, Exchange], bool]:
+    """Do it to one request."""
+    return lambda number, exchange: number == victim and mischief(exchange)
+
+
+def from_then_on(victim: int, mischief: Callable[[Exchange], bool]) -> Callable[[int, Exchange], bool]:
+    """Do it to that request and all later ones."""
+    return lambda number, exchange: number >= victim and mischief(exchange)
+
+
+def assert_only_whole(stranger: Stranger) -> None:
+    """Whatever is tagged can be pulled, and has the digests that it names."""
+    for tag in stranger.tags():
+        stranger.check(tag)
+
+
+def requests_of_a_publication(front: Front, name: str, bundles: Sequence[Approved]) -> int:
+    images(front.host, f"{name}/counted", bundles).publish(bundles)
+    return front.requests
+
+
+def refused_or_cut(exchange: Exchange) -> bool:
+    """One of the ways in which nothing was done, by turns."""
+    return (cut, server_error, rate_limited)[exchange.front.requests % 3](exchange)
+
+
+@pytest.mark.parametrize("mischief", [refused_or_cut, done_but_lost, half_answered, rubbish])
+def test_any_single_request_may_fail(
+    front: Front, name: str, tmp_path: Path, mischief: Callable[[Exchange], bool]
+) -> None:
+    """Each request in turn: all is there at once, or every tag is whole and a second attempt completes it."""
+    bundles = [cpu_bundle(tmp_path, "one")]
+    failed = 0
+    for victim in range(1, requests_of_a_publication(front, name, bundles) + 1):
+        front.requests, front.mischief = 0, at(victim, mischief)
+        place = images(front.host, f"{name}/{victim}", bundles)
+        stranger = Stranger(front.behind, f"{name}/{victim}")
+        try:
+            place.publish(bundles)
+        except (InfrastructureError, UsageError):
+            failed += 1
+            assert_only_whole(stranger)
+            front.mischief = None
+            place.publish(bundles)
+        assert set(stranger.tags()) == {"1.0-one", "1.0-one.bundle", "one", "latest"}
+        assert_only_whole(stranger)
+    assert victim > 15
+    assert failed == 0 or mischief is rubbish, "repeating helps"
+
+
+@pytest.mark.parametrize("mischief", [cut, server_error, rubbish])
+def test_a_registry_that_always_fails_is_given_up(
+    front: Front, name: str, bundles: list[Approved], mischief: Callable[[Exchange], bool]
+) -> None:
+    front.mischief = from_then_on(1, mischief)
+    with pytest.raises((InfrastructureError, UsageError)):
+        images(front.host, name, bundles).publish(bundles)
+    assert front.requests <= 4
+
+
+def test_a_rate_limit_is_waited_for_only_where_it_is_short(front: Front, name: str, bundles: list[Approved]) -> None:
+    waits: list[float] = []
+    front.mischief = at(1, rate_limited)
+    images(front.host, name, bundles, waits=waits).publish(bundles)
+    assert 3.0 in waits
+    front.mischief = from_then_on(1, asked_to_wait_for_hours)
+    with pytest.raises(InfrastructureError, match="rate limit"):
+        images(front.host, name, bundles).preflight()
+
+
+@pytest.mark.parametrize("what", ["manifests/sha256:", "blobs/sha256:"])
+def test_a_registry_that_hands_out_other_bytes_is_not_believed(
+    front: Front, name: str, bundles: list[Approved], what: str
+) -> None:
+    """It says that all went well, headers with the right digest included, and hands out something of the same size."""
+
+    def lie(_: int, exchange: Exchange) -> bool:
+        if exchange.command != "GET" or what not in exchange.path:
+            return False
+        status, headers, content = exchange.asked()
+        exchange.answer(status, headers, b"x" * len(content) if status == 200 else content)
+        return True
+
+    front.mischief = lie
+    with pytest.raises(InfrastructureError, match="hand"):
+        images(front.host, name, bundles).publish(bundles)
+    assert Stranger(front.behind, name).tags() == {}
+
+
+@pytest.mark.parametrize("verb", ["HEAD", "PUT"])
+def test_a_registry_that_only_says_that_it_has_everything_is_not_believed(
+    front: Front, name: str, bundles: list[Approved], verb: str
+) -> None:
+    def lie(_: int, exchange: Exchange) -> bool:
+        if exchange.command != verb:
+            return False
+        exchange.answer(200 if verb == "HEAD" else 201, [], b"")
+        return True
+
+    front.mischief = lie
+    with pytest.raises((InfrastructureError, UsageError)):
+        images(front.host, name, bundles).publish(bundles)
+    assert Stranger(front.behind, name).tags() == {}
+
+
+def test_a_tag_that_does_not_move_is_told(front: Front, name: str, bundles: list[Approved]) -> None:
+    def lie(_: int, exchange: Exchange) -> bool:
+        if exchange.command != "PUT" or not exchange.path.endswith("/manifests/latest"):
+            return False
+        exchange.answer(201, [], b"")
+        return True
+
+    front.mischief = lie
+    with pytest.raises(InfrastructureError, match="latest does not read back"):
+        images(front.host, name, bundles).publish(bundles)
+
+
+def test_a_bundle_that_changed_since_its_approval_is_not_sent(front: Front, name: str, bundles: list[Approved]) -> None:
+    bundles[1].artifact.path.write_bytes(b"changed")
+    with pytest.raises(InfrastructureError, match="no longer what the gate approved"):
+        images(front.host, name, bundles).publish(bundles)
+    assert front.written() == []
+
+
+def test_killed_at_any_request_every_tag_is_whole_and_a_rerun_completes(
+    front: Front, name: str, tmp_path: Path
+) -> None:
+    """Each request in turn, and both of its moments: before, and done but unanswered."""
+    bundles = [cpu_bundle(tmp_path, "one")]
+    kills = 0
+    for victim in range(1, requests_of_a_publication(front, name, bundles) + 1):
+        for moment in ("before", "done"):
+            here = f"{name}/{victim}-{moment}"
+            stranger = Stranger(front.behind, here)
+            front.requests = 0
+            kills += _killed(front, here, bundles, victim, moment)
+            assert_only_whole(stranger)
+            front.mischief = None
+            images(front.host, here, bundles).publish(bundles)
+            assert set(stranger.tags()) == {"1.0-one", "1.0-one.bundle", "one", "latest"}
+            assert_only_whole(stranger)
+    assert kills >= 50
+
+
+def _killed(front: Front, name: str, bundles: list[Approved], victim: int, moment: str) -> int:
+    """Publish in a process of its own, and kill it when its request ``victim`` comes to ``moment``."""
+    child: list[int] = []
+
+    def strike(number: int, exchange: Exchange) -> bool:
+        if number != victim:
+            return False
+        if moment == "before":
+            os.kill(child[0], signal.SIGKILL)
+            return True
+        exchange.asked()
+        os.kill(child[0], signal.SIGKILL)
+        exchange.close_connection = True
+        return True
+
+    ready, go = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.read(ready, 1)
+        try:
+            images(front.host, name, bundles).publish(bundles)
+        finally:
+            os._exit(0)
+    child.append(pid)
+    front.mischief = strike
+    os.write(go, b"x")
+    _, status = os.waitpid(pid, 0)
+    os.close(ready)
+    os.close(go)
+    return int(os.WIFSIGNALED(status))
+
+
+def test_no_credentials_are_ever_said(front: Front, name: str, bundles: list[Approved]) -> None:
+    said: list[str] = []
+    for mischief in (cut, server_error, rubbish, rate_limited):
+        for victim in range(1, 33, 4):
+            front.requests, front.mischief = 0, from_then_on(victim, mischief)
+            try:
+                images(front.host, f"{name}/{victim}", bundles).publish(bundles)
+            except (InfrastructureError, UsageError) as error:
+                said.append(f"{error} {error.__cause__!r} {error.__context__!r}")
+    assert len(said) > 25
+    assert not [words for words in said if "MARKER" in words or "_state" in words]
