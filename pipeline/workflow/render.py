@@ -17,6 +17,7 @@ from pipeline.workflow.outputs import lane_artifact, output_names, proof_artifac
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+
     from pipeline.matrix.gpu_runs import GpuRun
     from pipeline.model.lane import Plan
     from pipeline.workflow.actions import Action
@@ -36,6 +37,8 @@ _SLOTS = tuple(f"slot_{number}" for number in range(256))
 _CALLED_INSTALL = (
     "${{ inputs.cubingate || format('git+{0}/{1}@{2}', github.server_url, job.workflow_repository, job.workflow_sha) }}"
 )
+
+_FILE_NAME = re.compile(r"[A-Za-z0-9._/][A-Za-z0-9._/-]*", re.ASCII)
 
 
 class Kind(StrEnum):
@@ -88,7 +91,7 @@ def render(
     values = {
         "uses": _pinned(actions),
         "called": called,
-        "matrix_file": repository.matrix_file,
+        "matrix_file": _plain(repository.matrix_file),
         "matrix": "${{ inputs.matrix }}" if called else text(repository.matrix_file),
         "requirement": _CALLED_INSTALL if called else text(repository.install),
         # What is released is fetched and built afresh: a cache is filled by other runs than the release's.
@@ -118,7 +121,7 @@ def _directories(plan: Plan) -> list[str]:
     """Where directory publishers publish to, from the folder of the matrix file: the plan names them from wherever."""
     here = plan.matrix_file.parent
     locations = (Path(each.location) for each in plan.publishers if each.kind == "directory")
-    return [str(path.relative_to(here) if path.is_relative_to(here) else path) for path in locations]
+    return [_plain(str(path.relative_to(here) if path.is_relative_to(here) else path)) for path in locations]
 
 
 def permissions(kinds: Set[str]) -> tuple[Permission, ...]:
@@ -176,6 +179,13 @@ def text(value: str) -> str:
     if "${{" in value or not value.isprintable():
         raise UsageError(f"{value!r} cannot be part of a workflow", remedy="use letters, digits and . _ / = < > -")
     return json.dumps(value)
+
+
+def _plain(value: str) -> str:
+    """A file name that needs no quoting anywhere."""
+    if not _FILE_NAME.fullmatch(value):
+        raise UsageError(f"{value!r} cannot be part of a workflow", remedy="use letters, digits and . _ / -")
+    return value
 
 
 def _pinned(actions: Mapping[str, Action]) -> Callable[[str], str]:

@@ -93,6 +93,13 @@ def test_labels_are_data_and_never_part_of_the_text(tmp_path: Path, label: str) 
 MATRICES_A30 = f"{HEAD}matrix: {{include: [{CUDA}]}}"
 
 
+@pytest.mark.parametrize("name", ["${{ secrets.X }}", "a: b", "-a", "a b", "!a"])
+def test_names_of_files_are_plain(tmp_path: Path, name: str) -> None:
+    matrix = MATRICES["cpu-to-a-directory"].replace("location: dist", f"location: {json.dumps(name)}")
+    with pytest.raises(UsageError, match="cannot be part of a workflow"):
+        rendered(tmp_path, Kind.RELEASE, matrix)
+
+
 @pytest.mark.parametrize("value", ["${{ secrets.X }}", "a\nb", "a\x00"])
 def test_an_expression_is_never_rendered(value: str) -> None:
     with pytest.raises(UsageError, match="cannot be part of a workflow"):
