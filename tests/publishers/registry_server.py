@@ -34,7 +34,7 @@ _HOP = {"connection", "transfer-encoding", "keep-alive"}
 
 @contextmanager
 def registry(folder: Path, **auth: Any) -> Iterator[str]:
-    """A registry that keeps everything below ``folder``; its ``host:port``."""
+    """A registry whose settings and log are in ``folder``; its ``host:port``."""
     if shutil.which("docker-registry") is None:
         if os.environ.get(REQUIRE_DOCKER):
             pytest.fail("there is no docker-registry: apt-get install docker-registry")
@@ -45,7 +45,7 @@ def registry(folder: Path, **auth: Any) -> Iterator[str]:
     settings = {
         "version": 0.1,
         "log": {"level": "error", "accesslog": {"disabled": True}},
-        "storage": {"filesystem": {"rootdirectory": str(folder / "kept")}, "delete": {"enabled": True}},
+        "storage": {"inmemory": {}, "delete": {"enabled": True}},
         "http": {"addr": host, "relativeurls": False},
         **({"auth": auth} if auth else {}),
     }
