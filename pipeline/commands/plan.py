@@ -41,8 +41,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="instead, ask GitHub (GITHUB_REPOSITORY, RUNNERS_TOKEN) whether every runner that is asked for exists: "
         "status 1 when one does not, 0 and a word about it when there is no token to ask with",
     )
-    parser.add_argument(
+    selection = parser.add_mutually_exclusive_group()
+    selection.add_argument(
         "--skip-on-demand", action="store_true", help="leave out the lanes that are built only when --lane names them"
+    )
+    selection.add_argument(
+        "--release",
+        action="store_true",
+        help="what a release builds: every lane, those on demand only where a publisher takes all lanes or none",
     )
     add_format(parser, ("table", "json", "github", "ids"))
 
@@ -56,7 +62,7 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
 
     policy = load_policy()
     plan = load_plan(arguments.matrix, only=arguments.lane, policy=policy)
-    if arguments.skip_on_demand:
+    if arguments.skip_on_demand or (arguments.release and all(each.partial for each in plan.publishers)):
         plan = _without_on_demand(plan)
     findings = lint(plan, policy)
     usable = not failed(findings)

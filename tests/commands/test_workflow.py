@@ -96,5 +96,11 @@ def test_lanes_on_demand_are_left_out_where_that_is_asked(tmp_path: Path, capsys
     assert capsys.readouterr().out == "prebuilt-cpu cuda12.8-sm80\n"
     assert run(["plan", "--matrix", str(matrix), "--skip-on-demand", "--gpu-runs", "--format", "github"]) == 0
     assert capsys.readouterr().out == '{"include":[]}\n', "what the job `prove` looks for"
+    assert run(["plan", "--matrix", str(matrix), "--release", "--format", "ids"]) == 0
+    assert capsys.readouterr().out == "prebuilt-cpu\n"
+    whole = "publishers: {dist: {kind: directory, location: dist}}"
+    matrix.write_text(f"{matrix.read_text(encoding='utf-8')}\n{whole}\n", encoding="utf-8")
+    assert run(["plan", "--matrix", str(matrix), "--release", "--format", "ids"]) == 0
+    assert capsys.readouterr().out == "prebuilt-cpu cuda12.8-sm80\n", "it would publish all or none"
     only = write(tmp_path, f"{HEAD}matrix: {{include: [{on_demand}]}}")
     assert run(["plan", "--matrix", str(only), "--skip-on-demand"]) == 3
