@@ -42,6 +42,12 @@ def test_no_script_has_an_expression_and_every_input_is_used() -> None:
         assert f"secrets.{name}" in text
 
 
+def test_a_caller_may_keep_the_publishing_to_itself() -> None:
+    jobs = yaml.safe_load(GATE.read_text(encoding="utf-8"))["jobs"]
+    assert jobs["publish"]["if"].endswith("&& needs.gate.result == 'success' && inputs.publish }}")
+    assert jobs["publish"]["environment"] == "${{ inputs.environment }}"
+
+
 def test_a_slot_for_each_job_that_github_starts() -> None:
     jobs = yaml.safe_load(GATE.read_text(encoding="utf-8"))["jobs"]
     for name in ("build", "prove"):
