@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 TIME = 1_700_000_000
 
 
-def packed(path: Path, files: dict[str, bytes], *, mode: str = "w:gz", **changes: Any) -> Path:
+def packed(path: Path, files: dict[str, bytes], *, writing: str = "w:gz", **changes: Any) -> Path:
     """A tar of these files."""
-    with tarfile.open(path, mode) as tar:  # type: ignore[call-overload]
+    with tarfile.open(path, writing) as tar:  # type: ignore[call-overload]
         for name, content in files.items():
             member = tarfile.TarInfo(name)
             member.size, member.mode, member.mtime = len(content), 0o755, TIME
