@@ -8,6 +8,7 @@ from pipeline.model.finding import Severity, Status, Verdict
 from pipeline.model.paths import printable
 from pipeline.report.distributions_text import coverage_text, distributions_text, failing
 from pipeline.report.fold import folded, short_digests
+from pipeline.report.shown import shown, shown_finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -48,7 +49,7 @@ def _rehearsed(report: AuditReport) -> Iterable[str]:
 def _head(report: AuditReport) -> Iterator[str]:
     for item in report.artifacts:
         digest = f"  sha256 {item.sha256[:12]}…" if item.sha256 else ""
-        yield f"{item.path}  {item.format}, {_size(item.size)}{digest}"
+        yield f"{shown(item.path)}  {shown(item.format)}, {_size(item.size)}{digest}"
     seen = report.examined
     yield (
         f"  {seen.members} files, {seen.elf} ELF, {seen.fatbins} fatbins with {seen.cubins} cubins and {seen.ptx} PTX"
@@ -106,7 +107,7 @@ def _served(count: FatbinCount) -> str:
 def _findings(report: AuditReport) -> Iterator[str]:
     """One block per rule: its gravest and largest finding whole, the others by what differs."""
     blocks: list[list[Finding]] = []
-    for finding in report.findings:
+    for finding in map(shown_finding, report.findings):
         alike = next((block for block in blocks if _alike(block[0], finding)), None)
         if alike is None:
             blocks.append([finding])
@@ -154,10 +155,10 @@ def _times(finding: Finding) -> str:
 
 def _tail(report: AuditReport) -> Iterator[str]:
     for note in report.notes:
-        yield f"note: {note}"
+        yield f"note: {shown(note)}"
     for outcome in report.outcomes:
         if outcome.status is Status.SKIPPED:
-            yield f"note: {outcome.reason}"
+            yield f"note: {shown(outcome.reason or '')}"
     passed = sum(outcome.status is Status.PASS for outcome in report.outcomes)
     failed = [outcome.rule for outcome in report.outcomes if outcome.status in {Status.FAIL, Status.ERROR}]
     told = f"; not passed: {', '.join(failed)}" if failed else ""

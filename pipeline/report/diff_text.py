@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from pipeline.model.finding import Severity, Status
 from pipeline.report.color import paint
 from pipeline.report.fold import folded, short_digests
+from pipeline.report.shown import shown, shown_finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "dim"}
 _WORDS = {Severity.ERROR: "lost", Severity.WARNING: "warning", Severity.NOTE: "note"}
 _MOST_SIZES = 10
+_MOST_FINDINGS = 50
 
 
 def diff_text(found: Difference, *, color: bool, width: int = 0) -> str:
@@ -25,13 +27,16 @@ def diff_text(found: Difference, *, color: bool, width: int = 0) -> str:
 
 
 def _lines(found: Difference, *, color: bool) -> Iterator[str]:
-    yield f"{found.old.path}  {found.old.size} bytes"
-    yield f"{found.new.path}  {found.new.size} bytes ({found.new.size - found.old.size:+d})"
+    yield f"{shown(found.old.path)}  {found.old.size} bytes"
+    yield f"{shown(found.new.path)}  {found.new.size} bytes ({found.new.size - found.old.size:+d})"
     for severity in Severity:
-        for finding in found.findings:
-            if finding.severity is severity:
-                yield ""
-                yield from _finding(finding, color=color)
+        alike = [finding for finding in found.findings if finding.severity is severity]
+        for finding in alike[:_MOST_FINDINGS]:
+            yield ""
+            yield from _finding(shown_finding(finding), color=color)
+        if len(alike) > _MOST_FINDINGS:
+            yield ""
+            yield f"… and {len(alike) - _MOST_FINDINGS} more of {_WORDS[severity]} (--format json has all)"
     yield from _sizes(found)
     yield ""
     yield from _verdict(found, color=color)
@@ -51,7 +56,7 @@ def _sizes(found: Difference) -> Iterator[str]:
     if rows:
         yield ""
         yield "sizes that changed most, in bytes:"
-        yield from (f"{pair.new - pair.old:>+14d}  {pair.path}" for pair in rows)
+        yield from (f"{pair.new - pair.old:>+14d}  {shown(pair.path)}" for pair in rows)
 
 
 def _verdict(found: Difference, *, color: bool) -> Iterator[str]:

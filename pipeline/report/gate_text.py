@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 from pipeline.gate import LaneVerdict, Standing
 from pipeline.gate.standing import assemblers_of
+from pipeline.model.paths import printable
 from pipeline.report.color import paint
 from pipeline.report.columns import columns
 from pipeline.report.fold import folded
+from pipeline.report.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,6 +27,9 @@ _STYLES = {
     Standing.MISSING: "red",
     Standing.FAILED: "red",
 }
+
+
+_DEEPER = "\n      "
 
 
 def summary(verdicts: Sequence[LaneVerdict], *, color: bool, width: int = 0) -> str:
@@ -49,7 +54,7 @@ def explanation(verdict: LaneVerdict, *, color: bool, width: int = 0) -> str:
         standing = paint(f"{check.standing.value:9}", _STYLES[check.standing], color=color)
         lines.append(f"  {standing} {check.check}{_because(check.reason)}{_where(check.evidence)}")
     lines += [line for target in verdict.targets for line in _target(target, color=color)]
-    return "\n".join(folded(lines, width))
+    return "\n".join(folded((row for line in lines for row in line.split("\n")), width))
 
 
 def self_test(cases: Sequence[Case], *, color: bool, width: int = 0) -> str:
@@ -75,7 +80,7 @@ def _target(target: TargetStanding, *, color: bool) -> list[str]:
     if target.rules and target.standing is not Standing.PROVEN:
         lines.append(f"    by    {', '.join(target.rules)}")
     if target.reason:
-        lines.append(f"    why   {target.reason}")
+        lines.append(f"    why   {_line(target.reason)}")
     if target.elsewhere:
         lines.append(f"    also  passed on {', '.join(target.elsewhere)}, which is another promise")
     return lines
@@ -98,12 +103,18 @@ def _why(verdict: LaneVerdict) -> str:
         if check.standing in {Standing.MISSING, Standing.FAILED}:
             reasons.setdefault(check.reason, []).append(check.check)
     if list(reasons.values()) == [[check.check for check in verdict.checks]] and verdict.artifact is None:
-        return next(iter(reasons))
-    return "; ".join(f"{', '.join(checks)}: {reason}" for reason, checks in reasons.items())
+        return _line(next(iter(reasons)))
+    return "; ".join(f"{', '.join(checks)}: {_line(reason)}" for reason, checks in reasons.items())
 
 
 def _because(reason: str) -> str:
-    return f": {reason}" if reason else ""
+    """Lines of a reason stay lines of this check: none of them can pass for another check's."""
+    lines = [printable(line) for line in reason.splitlines()]
+    return f": {_DEEPER.join(lines)}" if lines else ""
+
+
+def _line(reason: str) -> str:
+    return shown(" ".join(reason.splitlines()))
 
 
 def _where(evidence: Evidence | None) -> str:

@@ -22,6 +22,8 @@ _BASIS = {
     Basis.WAIVED: "waived by the maintainers: not known to work",
 }
 
+_MOST_OTHERS = 20
+
 
 def pick_text(choice: Choice, *, color: bool, width: int = 80) -> str:
     """At most ``width`` columns but for names that are longer."""
@@ -37,7 +39,9 @@ def pick_text(choice: Choice, *, color: bool, width: int = 80) -> str:
     others = [each for each in choice.fits if each is not picked and each is not choice.nearest]
     if others:
         lines += ["", "the others:"]
-        lines += [f"  {each.asset.file}: {_why_not(each, choice)}" for each in others]
+        lines += [f"  {each.asset.file}: {_why_not(each, choice)}" for each in others[:_MOST_OTHERS]]
+    if len(others) > _MOST_OTHERS:
+        lines.append(f"  {len(others) - _MOST_OTHERS} more (--format json has all)")
     return "\n".join(folded(lines, width))
 
 

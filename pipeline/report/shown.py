@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from pipeline.model.paths import printable
+
+if TYPE_CHECKING:
+    from pipeline.model.finding import Finding
 
 MOST_CHARACTERS = 1000
 """Of one text in a report for people; a name of an ELF symbol or of a member may have millions."""
@@ -16,6 +21,19 @@ def shown(text: str, most: int = MOST_CHARACTERS) -> str:
     """``text`` with control, direction and undecodable characters escaped, cut after ``most`` with the count."""
     clean = printable(text)
     return clean if len(clean) <= most else f"{clean[:most]}… ({len(clean) - most} more characters)"
+
+
+def shown_finding(finding: Finding) -> Finding:
+    """The finding with every text of it made fit to be shown on a terminal."""
+    return replace(
+        finding,
+        rule=shown(finding.rule),
+        path=shown(finding.path),
+        declared=shown(finding.declared),
+        observed=shown(finding.observed),
+        remedy=shown(finding.remedy),
+        targets=tuple(map(shown, finding.targets)),
+    )
 
 
 def isolated(text: str) -> str:

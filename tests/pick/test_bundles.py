@@ -75,6 +75,16 @@ def test_the_audit_of_a_lane_records_every_gpu(folder: Path) -> None:
     assert run_audit([folder / "libnew.so"], [], policy).serves is None
 
 
+def test_hostile_names_of_bundles_are_escaped(folder: Path, tmp_path: Path) -> None:
+    names = ["\x1b[31mred.so", "a\nb.so", "$(id);`id`|x.so", "<img src=x>.so", "\u202egnp.so", "שלום.so"]
+    for name in names:
+        (tmp_path / name).write_bytes((folder / "libcpu.so").read_bytes())
+    files = [asset.file for asset in release(tmp_path).assets]
+    assert len(files) == len(names)
+    assert all(name.isprintable() for name in files)
+    assert {r"\x1b[31mred.so", r"a\nb.so", r"\u202egnp.so", "שלום.so"} < set(files)
+
+
 def test_damage_and_nothing(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(NothingExamined):
         audited([folder / "README"], "here", load_policy())

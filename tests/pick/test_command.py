@@ -111,6 +111,47 @@ def test_sources_that_are_nothing(tmp_path: Path) -> None:
     assert "has schema_version 2" in pick(tmp_path, *A100)[2]
 
 
+HOSTILE = "\x1b[31m\r\n::error::no|`$(id)`<img src=x>\u202eשרת"
+
+
+def test_a_hostile_source_is_told_on_one_line(tmp_path: Path) -> None:
+    for source in (HOSTILE, f"https://127.0.0.1:9/{HOSTILE}?token=secret"):
+        status, out, err = pick(source, *A100)
+        assert status in {2, 4}
+        assert out == ""
+        assert err.rstrip("\n").isprintable()
+        assert "secret" not in err
+    (tmp_path / HOSTILE.replace("/", "")).mkdir()
+    place = tmp_path / HOSTILE.replace("/", "")
+    written(place, "full")
+    status, out, _ = pick(place, *A100)
+    assert status == 0
+    assert all(line.isprintable() for line in out.splitlines())
+
+
+def test_names_from_the_right_are_picked_and_kept(tmp_path: Path) -> None:
+    content = json.loads(json.dumps(RELEASES["full"]))
+    for asset in content["assets"]:
+        asset["file"] = f"שרת-{asset['file']}"
+    (tmp_path / "compat.json").write_text(json.dumps(content))
+    assert document(tmp_path, *A100)[1]["pick"] == "שרת-server-cuda12.4-x86_64.tar.gz"
+    assert pick(tmp_path, *A100)[1].splitlines()[2] == "שרת-server-cuda12.4-x86_64.tar.gz"
+
+
+def test_more_assets_than_anybody_publishes_are_too_many(tmp_path: Path) -> None:
+    """A hundred thousand are more than a document may have; what fits into one is quickly chosen from."""
+    (row, *_) = RELEASES["full"]["assets"]
+    small = {**row, "serves": {**row["serves"], "gpus": []}}
+    for number, status in ((100_000, 5), (5_000, 0)):
+        many = [{**small, "file": f"{index}.tar.gz"} for index in range(number)]
+        (tmp_path / "compat.json").write_text(json.dumps({**RELEASES["full"], "assets": many}))
+        found, out, err = pick(tmp_path, *A100)
+        assert found == status
+        assert len(out.splitlines()) < 60
+        assert ("4979 more (--format json has all)" in out) is (status == 0)
+        assert ("larger than 8 MiB" in err) is (status == 5)
+
+
 def test_the_table_of_a_release_asks_no_machine(full: Path) -> None:
     status, out, err = pick(full.parent, "--table")
     assert (status, err) == (0, "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -12,6 +13,7 @@ import time
 from dataclasses import replace
 from html.parser import HTMLParser
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -28,8 +30,6 @@ from tests.report.conftest import HOSTILE, hostile, many, told
 from tests.values import A30, CPU, TERMS, bundle, cuda_lane, record
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pipeline.gate import LaneVerdict
 
 BROWSER = shutil.which("chromium")
@@ -365,7 +365,9 @@ def test_the_largest_matrix_is_interactive_within_a_second(tmp_path: Path) -> No
 
 @pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine")
 def test_in_a_browser_no_page_is_wider_than_the_screen(tmp_path: Path) -> None:
-    """Screenshots lie beside the test's files, for eyes; how wide a page became is asked of the browser."""
+    """Screenshots for eyes lie in CUBINGATE_SCREENSHOTS, or beside the test; the browser is asked for widths."""
+    shots = Path(os.environ.get("CUBINGATE_SCREENSHOTS") or tmp_path)
+    shots.mkdir(parents=True, exist_ok=True)
     probe = tmp_path / "probe.html"
     made = pages(tmp_path)
     for name, text in made.items():
@@ -375,12 +377,17 @@ def test_in_a_browser_no_page_is_wider_than_the_screen(tmp_path: Path) -> None:
     assert sorted(re.findall(r"<b>(.*?)</b>", told_by)) == sorted(
         f"{name}.html {width} {width}" for name in made for width in (390, 1280)
     )
-    for name in ("gate-good", "gate-bad", "gate-mixed"):
+    for name, scheme in (
+        ("gate-good", "light"),
+        ("gate-bad", "light"),
+        ("gate-mixed", "light"),
+        ("gate-mixed", "dark"),
+    ):
         for width in (390, 1280):
-            for scheme in ("light", "dark"):
-                image = tmp_path / f"{name}-{width}-{scheme}.png"
-                shot = (f"--screenshot={image}", f"--window-size={width},2400", _preferring(scheme))
-                _browser(tmp_path, *shot, tmp_path / f"{name}.html")
+            image = shots / f"{name}-{width}-{scheme}.png"
+            shot = (f"--screenshot={image}", f"--window-size={width},2400", _preferring(scheme))
+            _browser(tmp_path, *shot, tmp_path / f"{name}.html")
+            assert image.stat().st_size > 10_000
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no chromium on this machine")
