@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 from itertools import pairwise
 from pathlib import Path
@@ -132,6 +133,17 @@ def bench(session: nox.Session) -> None:
     """Measure the figures of docs/benchmarks.md on this machine."""
     _install(session, "test")
     session.run("python", "-m", "tests.bench", *session.posargs)
+
+
+@nox.session
+def package(session: nox.Session) -> None:
+    """Build wheel and sdist once and hold them against what they claim: `nox -s package -- --tag v1.2.3`."""
+    session.install("--quiet", *nox.project.dependency_groups(_pyproject(), "package"))
+    dist = Path(session.create_tmp()) / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    session.run("python", "-m", "build", "--outdir", str(dist), str(HERE))
+    session.run("python", "scripts/check_package.py", str(dist), *session.posargs)
+    session.log(f"checked, and not changed since: {dist}")
 
 
 def _install(session: nox.Session, *groups: str) -> None:

@@ -1,0 +1,1 @@
+"""What maintainers and workflows run beside the package itself."""
