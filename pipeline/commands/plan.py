@@ -85,7 +85,9 @@ def _lanes(arguments: argparse.Namespace, plan: Plan, findings: Sequence[Finding
     if arguments.format == "json":
         return report.plan_json(plan, findings)
     if arguments.format == "github":
-        return report.plan_github(plan, most=GITHUB_JOBS)
+        from pipeline.workflow.outputs import fitting
+
+        return fitting(report.plan_github(plan, most=GITHUB_JOBS))
     if arguments.format == "ids":
         return " ".join(lane.id for lane in plan.lanes)
     return report.plan_table(plan, findings, color=colored(arguments), width=terminal_width(arguments))

@@ -48,10 +48,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     job.add_argument("--seal", metavar="NAME", help="in a job: gather what artifact NAME is to hold, print its digest")
     job.add_argument(
         "--unseal",
-        metavar="VARIABLE",
+        choices=("BUILT", "PROVEN"),
         action="append",
         default=[],
-        help="in a job: hold what was downloaded against the digests in this variable, a job's outputs as JSON",
+        help="in a job: hold what was downloaded against the digests in this variable, the outputs (as JSON) of the job "
+        "that builds or of the one that proves",
     )
     job.add_argument(
         "--watch",
@@ -145,13 +146,13 @@ def _rendered(arguments: argparse.Namespace, kind: str) -> str:
 
 
 def _unseal(arguments: argparse.Namespace) -> ExitStatus:
-    from pipeline.stages.seal import unseal
+    from pipeline.stages.seal import Maker, unseal
 
     environment = options.environment()
     missing = [name for name in arguments.unseal if name not in environment]
     if missing:
         raise UsageError(f"the environment has no {', '.join(missing)}", remedy="set it to toJSON(needs.JOB.outputs)")
-    for line in unseal(arguments.state, [environment[name] for name in arguments.unseal]):
+    for line in unseal(arguments.state, {Maker[name]: environment[name] for name in arguments.unseal}):
         sys.stderr.write(f"{line}\n")
     return ExitStatus.PASS
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import shutil
+from enum import Enum
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -19,13 +20,20 @@ from pipeline.stages.check import needs_gpu
 from pipeline.workflow.outputs import lane_artifact, output_name, proof_artifact
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping
 
 _SEALS = "seals"
 _SUFFIX = ".sha256"
 _CARRIED = ("lanes", "evidence")
 _SLOT = "slot_"
 _LANE, _PROOF = lane_artifact(""), proof_artifact("")
+
+
+class Maker(Enum):
+    """A job that seals, by how the names of its artifacts begin; none can vouch for those of another."""
+
+    BUILT = _LANE
+    PROVEN = _PROOF
 
 
 def seal(name: str, state: Path) -> str:
@@ -50,8 +58,8 @@ def seal(name: str, state: Path) -> str:
     return f"{output_name(name)}={hashlib.sha256(lines.encode()).hexdigest()}"
 
 
-def unseal(state: Path, outputs: Sequence[str]) -> tuple[str, ...]:
-    """Hold what lies in ``state`` against the jobs' ``outputs`` (each a JSON object); return what there is to tell.
+def unseal(state: Path, outputs: Mapping[Maker, str]) -> tuple[str, ...]:
+    """Hold what lies in ``state`` against the ``outputs`` of jobs (JSON objects); return what there is to tell.
 
     ``CorruptInput`` for a file that no sealed list names, that is not what the list says, or that such an artifact has
     no business to bring; and for a list whose digest no job handed on. What never came is no error here: the gate
@@ -71,9 +79,9 @@ def unseal(state: Path, outputs: Sequence[str]) -> tuple[str, ...]:
     return (*told, *(f"{name}: never came" for name in sorted(vouched)))
 
 
-def _vouched(outputs: Iterable[str]) -> dict[str, str]:
+def _vouched(outputs: Mapping[Maker, str]) -> dict[str, str]:
     vouched: dict[str, str] = {}
-    for written in outputs:
+    for maker, written in outputs.items():
         try:
             values = json.loads(written)
         except ValueError as error:
@@ -82,7 +90,11 @@ def _vouched(outputs: Iterable[str]) -> dict[str, str]:
             raise UsageError("a job's outputs are not an object of strings", remedy="use toJSON(needs.JOB.outputs)")
         for name, value in values.items():
             artifact, digest = _vouch(name, value)
-            if digest and vouched.setdefault(artifact, digest) != digest:
+            if not digest:
+                continue
+            if not artifact.startswith(output_name(maker.value)):
+                raise CorruptInput(f"{artifact} is not for that job to vouch for", remedy="look at who ran it")
+            if vouched.setdefault(artifact, digest) != digest:
                 raise CorruptInput(f"two jobs vouch for {artifact}", remedy="an artifact was changed")
     return vouched
 

@@ -36,6 +36,11 @@ class Step:
         """The script; empty for a step that uses an action."""
         return str(self.content.get("run") or "")
 
+    @property
+    def inputs(self) -> Json:
+        """What the action is given."""
+        return _mapping(self.content.get("with"))
+
     def is_action(self, name: str) -> bool:
         """Whether it uses action ``name``, of whatever version."""
         return self.uses.partition("@")[0] == name
@@ -56,8 +61,7 @@ class Job:
     @property
     def needs(self) -> tuple[str, ...]:
         """The jobs that it waits for."""
-        needs = self.content.get("needs") or ()
-        return (needs,) if isinstance(needs, str) else tuple(map(str, needs))
+        return _words(self.content.get("needs"))
 
     @property
     def condition(self) -> str:
@@ -73,7 +77,7 @@ class Job:
     def environment(self) -> str:
         """The deployment environment that guards it; empty for none."""
         named = self.content.get("environment") or ""
-        return str(named.get("name", "") if isinstance(named, dict) else named)
+        return str(named.get("name") or "" if isinstance(named, dict) else named)
 
     def hosted(self, labels: frozenset[str]) -> bool:
         """Whether, whatever it evaluates to, it runs on one of GitHub's machines with these ``labels``."""
@@ -130,18 +134,22 @@ def read_document(text: str) -> Document:
     if not isinstance(content, dict) or not {"jobs", "runs"} & content.keys():
         raise UsageError("neither a workflow nor an action")
     # YAML 1.1 reads the key `on` as a truth value.
-    triggers = content.get(True, content.get("on")) or ()
-    jobs = content.get("jobs") or {}
-    return Document(
-        content,
-        (triggers,) if isinstance(triggers, str) else tuple(map(str, triggers)),
-        tuple(Job(str(name), job) for name, job in jobs.items() if isinstance(job, dict)),
-        _steps("the action", (content.get("runs") or {}).get("steps")),
-    )
+    triggers = _words(content.get(True, content.get("on")))
+    jobs = tuple(Job(str(name), job) for name, job in _mapping(content.get("jobs")).items() if isinstance(job, dict))
+    return Document(content, triggers, jobs, _steps("the action", _mapping(content.get("runs")).get("steps")))
+
+
+def _mapping(written: Any) -> Json:
+    return written if isinstance(written, dict) else {}
+
+
+def _words(written: Any) -> tuple[str, ...]:
+    """One word, a list of them, or the keys of a mapping."""
+    return tuple(map(str, written)) if isinstance(written, list | dict) else (str(written),) if written else ()
 
 
 def _steps(where: str, steps: Any) -> tuple[Step, ...]:
-    found = [step for step in steps or () if isinstance(step, dict)]
+    found = [step for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
     return tuple(Step(f"{where}, step {number}", step) for number, step in enumerate(found, 1))
 
 

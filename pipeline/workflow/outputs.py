@@ -15,6 +15,9 @@ from pipeline.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_MOST = 1 << 18
+"""Most characters of one of the two matrices: a job's outputs may have 1 MB together, counted as UTF-16."""
+
 _UNFIT = re.compile(r"[^A-Za-z0-9]")
 
 
@@ -50,3 +53,13 @@ def output_names(artifacts: Iterable[str]) -> tuple[str, ...]:
             remedy="give one of the lanes another id",
         )
     return tuple(output_name(same[0]) for same in by_name.values())
+
+
+def fitting(matrix: str) -> str:
+    """The text of a matrix as it is; ``UsageError`` when GitHub would not take it as an output of the job `plan`."""
+    if len(matrix) > _MOST:
+        raise UsageError(
+            f"a matrix of {len(matrix)} characters is too long for an output of a job ({_MOST})",
+            remedy="select with --lane, or promise fewer targets",
+        )
+    return matrix

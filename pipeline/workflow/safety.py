@@ -77,7 +77,7 @@ def scripts_are_constant(document: Document, _: Known) -> Iterator[str]:
         scripts = [
             step.run,
             str(step.content.get("shell", "")),
-            str((step.content.get("with") or {}).get("script", "")),
+            str(step.inputs.get("script", "")),
         ]
         if any("${{" in script for script in scripts):
             yield f"{step.place}: an expression is part of a script"
@@ -111,7 +111,7 @@ def runs_do_not_overlap(document: Document, _: Known) -> Iterator[str]:
 def credentials_are_dropped(document: Document, _: Known) -> Iterator[str]:
     """A checkout leaves no token behind."""
     for step in document.steps:
-        kept = (step.content.get("with") or {}).get("persist-credentials")
+        kept = step.inputs.get("persist-credentials")
         if step.is_action("actions/checkout") and kept is not False:
             yield f"{step.place}: the checkout keeps its credentials"
 

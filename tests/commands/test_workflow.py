@@ -104,3 +104,17 @@ def test_lanes_on_demand_are_left_out_where_that_is_asked(tmp_path: Path, capsys
     assert capsys.readouterr().out == "prebuilt-cpu cuda12.8-sm80\n", "it would publish all or none"
     only = write(tmp_path, f"{HEAD}matrix: {{include: [{on_demand}]}}")
     assert run(["plan", "--matrix", str(only), "--skip-on-demand"]) == 3
+
+
+def test_a_matrix_that_github_would_not_take_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    targets = ", ".join(f"80@535.{minor}.01" for minor in range(100, 140))
+    long = CUDA.replace("[a30]", f"[{targets}]")
+    lanes = [
+        long.replace("{", f'{{id: "lane-{number}", bundle: {{name: b{number}, version: "1"}}, ', 1)
+        for number in range(250)
+    ]
+    matrix = write(tmp_path, f"{HEAD}matrix: {{include: [{', '.join(lanes)}]}}")
+    assert run(["plan", "--matrix", str(matrix), "--format", "github"]) == 2
+    assert "too long for an output" in capsys.readouterr().err
+    few = write(tmp_path, f"{HEAD}matrix: {{include: [{', '.join(lanes[:20])}]}}")
+    assert run(["plan", "--matrix", str(few), "--format", "github"]) == 0

@@ -48,7 +48,7 @@ def arrived(built: tuple[Path, dict[str, str]], tmp_path: Path) -> Street:
 
 
 def unseal(street: Street, *outputs: dict[str, str]) -> tuple[int, str]:
-    named = {f"OUTPUTS{number}": json.dumps(each) for number, each in enumerate(outputs)}
+    named = {name: json.dumps(each) for name, each in zip(("BUILT", "PROVEN"), outputs, strict=False)}
     done = street.cubingate("workflow", *(word for name in named for word in ("--unseal", name)), **named)
     assert "Traceback" not in done.stderr
     return done.returncode, done.stderr
@@ -151,11 +151,27 @@ def test_a_gpu_runner_speaks_only_of_gpus(built: tuple[Path, dict[str, str]], ar
     assert (status, "which is not for it to bring" in told) == (5, True), told
 
 
+@pytest.mark.parametrize("outputs", [{"lane_one": "0"}, {"slot_0": "lane_one=0"}, {"slot_3": "lane_three=0"}])
+def test_a_gpu_runner_vouches_for_no_bundle(
+    built: tuple[Path, dict[str, str]], arrived: Street, outputs: dict[str, str]
+) -> None:
+    """Were it only where the job that builds left nothing."""
+    status, told = unseal(arrived, built[1], outputs)
+    assert (status, "is not for that job to vouch for" in told) == (5, True), told
+
+
+def test_slots_carry_the_name_of_what_they_vouch_for(built: tuple[Path, dict[str, str]], arrived: Street) -> None:
+    slots = {f"slot_{number}": f"{name}={digest}" for number, (name, digest) in enumerate(built[1].items())}
+    assert unseal(arrived, {**slots, "slot_9": ""}, {"slot_0": ""})[0] == 0
+    assert unseal(arrived, {**slots, "slot_9": f"lane_one={'0' * 64}"})[0] == 5
+
+
 def test_names_and_outputs_that_no_job_has(arrived: Street) -> None:
     for name in ("lane-", "prove-", "other", "lane-../x", "lane-a/b"):
         assert arrived.cubingate("workflow", "--seal", name).returncode == 2
     for value in ("", "[]", '{"a": 1}', "{"):
-        assert arrived.cubingate("workflow", "--unseal", "OUTPUTS", OUTPUTS=value).returncode == 2
+        assert arrived.cubingate("workflow", "--unseal", "BUILT", BUILT=value).returncode == 2
+    assert arrived.cubingate("workflow", "--unseal", "PROVEN").returncode == 2
     assert arrived.cubingate("workflow", "--unseal", "NOWHERE").returncode == 2
 
 
