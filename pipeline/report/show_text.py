@@ -44,7 +44,7 @@ def _lines(shown: Shown, width: int) -> Iterator[str]:
         needs = ", ".join(f"{family}_{version}" for family, version in shown.host)
         yield f"host files need {needs}"
     if shown.kernels:
-        yield from ("", kernels_text(shown.kernels))
+        yield from ("", kernels_text(shown.kernels, width=width))
 
 
 def _device(shown: Shown, width: int) -> Iterator[str]:

@@ -14,6 +14,7 @@ from pipeline.explain.topics import TOPICS
 from pipeline.model.lane import Position
 from pipeline.report.sarif import MOST_RESULTS, sarif
 from pipeline.report.sarif_rules import rule_metadata
+from pipeline.rules.registry import RULES
 from tests.report.conftest import finding, hostile, many, told
 from tests.values import cuda_lane
 
@@ -119,6 +120,12 @@ def test_beyond_the_limit_is_counted_and_the_gravest_stay() -> None:
     assert len(run["results"]) == MOST_RESULTS
     (note,) = [note for note in run["invocations"][0]["toolExecutionNotifications"] if note["level"] == "warning"]
     assert note["message"]["text"] == "95000 of 100000 findings left out; JSON has all"
+
+
+def test_no_rule_of_an_audit_is_without_help() -> None:
+    """GitHub shows ``help.markdown`` beside an alert, and an alert without it is a riddle."""
+    assert {rule.id for rule in RULES} <= {topic.id for topic in TOPICS}
+    assert all("**Remedy:**" in rule_metadata(rule.id)["help"]["markdown"] for rule in RULES)
 
 
 @pytest.mark.parametrize("rule", [topic.id for topic in TOPICS])
