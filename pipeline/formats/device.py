@@ -100,13 +100,32 @@ def _find_magic(view: View, at: int, end: int) -> int:
 
 def find_all(view: View, span: tuple[int, int], needle: Needle) -> Iterator[int]:
     """Offsets of the pattern in what the view has of ``span``; overlaps between megabyte pieces are seen."""
-    edge = len(needle.pattern) - 1
-    tail, tail_end = b"", -1
-    for at, piece in view.pieces(span[0], max(span[1] - span[0], 0)):
-        before = tail if tail_end == at else b""
-        yield from (at - len(before) + hit for hit in needle.all(before + piece[:edge]) if hit < len(before))
-        yield from (at + hit for hit in needle.all(piece))
-        tail, tail_end = (before + piece[-edge:])[-edge:], at + len(piece)
+    return Hits(view, span, needle).offsets()
+
+
+@dataclass(slots=True)
+class Hits:
+    """A pattern in what the view has of ``span``; who has read what follows one may move ``past`` behind that."""
+
+    view: View
+    span: tuple[int, int]
+    needle: Needle
+    past: int = 0
+
+    def offsets(self) -> Iterator[int]:
+        """Where the pattern stands, from ``past`` on; overlaps between megabyte pieces are seen."""
+        edge = len(self.needle.pattern) - 1
+        tail, tail_end = b"", -1
+        for at, piece in self.view.pieces(self.span[0], max(self.span[1] - self.span[0], 0)):
+            before = tail if tail_end == at else b""
+            for hit in self.needle.all(before + piece[:edge]):
+                if hit < len(before) and at - len(before) + hit >= self.past:
+                    yield at - len(before) + hit
+            found = self.needle.find(piece, max(self.past - at, 0))
+            while found >= 0:
+                yield at + found
+                found = self.needle.find(piece, max(self.past - at, found + 1))
+            tail, tail_end = (before + piece[-edge:])[-edge:], at + len(piece)
 
 
 def containers(image: ElfImage, reader: ContainerReader) -> Iterator[Container | Flaw]:
@@ -164,15 +183,17 @@ def _is_data(section: Section) -> bool:
 
 def _embedded(view: View, section: str, span: tuple[int, int], reader: ContainerReader) -> Iterator[Container | Flaw]:
     """Containers in the midst of other data; bytes that merely look like the magic are no flaw."""
-    past, failed = span[0], 0
-    for start in find_all(view, span, fatbin.NEEDLE):
+    failed = 0
+    hits = Hits(view, span, fatbin.NEEDLE)
+    for start in hits.offsets():
         reader.names.count(1)
-        if start < past or not fatbin.plausible(view, start, _ENDLESS):
-            continue  # one that its section cuts off is a flaw, bytes that are no container at all are none
         found = _read_at(view, section, (start, span[1]), reader)
         if isinstance(found, Container):
-            past = start + found.header.size
-            yield found
+            if found.entries:
+                hits.past = start + found.header.size
+                yield found
+        elif not fatbin.plausible(view, start, _ENDLESS):
+            continue  # one that its section cuts off is a flaw, bytes that are no container at all are none
         elif not fatbin.plausible(view, start, span[1]):
             yield found
         elif (failed := failed + 1) >= reader.budgets.flaws:

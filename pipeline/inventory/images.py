@@ -59,9 +59,11 @@ def _note_containers(
     found: Iterable[Container | Flaw], path: MemberPath, ledger: Ledger, wrappers: dict[int, int]
 ) -> int:
     counts: dict[str, int] = {}
+    sections = {"": path}
     for item in found:
         index = counts[item.section] = counts.get(item.section, -1) + 1
-        place = path.child(item.section).child(str(index)) if item.section else path.child(str(index))
+        around = sections.get(item.section) or sections.setdefault(item.section, path.child(item.section))
+        place = around.child(str(index))
         if isinstance(item, device.Flaw):
             ledger.damage(place, f"{item.what} (at offset {item.offset:#x})")
             continue

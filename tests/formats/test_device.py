@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.binary import BufferView
 from pipeline.formats.budgets import STANDARD, Budgets
-from pipeline.formats.device import Container, Flaw, containers, find_all, read_run, wrapper_versions
+from pipeline.formats.device import Container, Flaw, Hits, containers, find_all, read_run, wrapper_versions
 from pipeline.formats.elf import SHT_NOBITS, read_elf
 from pipeline.formats.fatbin import ContainerReader
 from pipeline.formats.needle import Needle
@@ -104,3 +104,17 @@ def test_searching_sees_what_spans_two_pieces(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr("pipeline.binary.PIECE", 4)
     view = BufferView(b"..abc..abcabc")
     assert list(find_all(view, (0, view.size), Needle(b"abc"))) == [2, 7, 10]
+
+
+@pytest.mark.parametrize("piece", [3, 4, 5, 64])
+@pytest.mark.parametrize(("length", "expected"), [(1, [2, 5, 8, 13]), (4, [2, 8, 13]), (6, [2, 8]), (9, [2, 13])])
+def test_what_a_container_covers_is_not_searched(
+    monkeypatch: pytest.MonkeyPatch, piece: int, length: int, expected: list[int]
+) -> None:
+    monkeypatch.setattr("pipeline.binary.PIECE", piece)
+    view = BufferView(b"..abcabcabc..abc")
+    hits, found = Hits(view, (0, view.size), Needle(b"abc")), []
+    for offset in hits.offsets():
+        found.append(offset)
+        hits.past = offset + length
+    assert found == expected
