@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=("BUILT", "PROVEN"),
         action="append",
         default=[],
-        help="in a job: hold what was downloaded against the digests in this variable, the outputs (as JSON) of the job "
+        help="in a job: hold what was downloaded against the digests in this variable: as JSON, the outputs of the job "
         "that builds or of the one that proves",
     )
     job.add_argument(
@@ -135,6 +135,8 @@ def _rendered(arguments: argparse.Namespace, kind: str) -> str:
     from pipeline.workflow.render import Kind, Repository, render
 
     plan = planned(arguments)
+    if plan.terms.signed:
+        sys.stderr.write("evidence has to be signed, and these jobs have no key: docs/workflow.md says what to do\n")
     return render(
         Kind(kind),
         plan,

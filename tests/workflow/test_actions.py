@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pipeline.policy.tables import FOLDER
+from pipeline.cli import run
+from pipeline.policy.tables import FOLDER, NAMES, OTHERS
 from pipeline.policy.unknown import InconsistentTables
-from pipeline.workflow.actions import load_actions
+from pipeline.report.plan import _HOSTED
+from pipeline.workflow.actions import load_actions, load_hosted
+from pipeline.workflow.render import HOSTED, HOSTED_ARM
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,3 +41,20 @@ def test_a_row_that_pins_or_cites_nothing_is_refused(tmp_path: Path, old: str, n
     table.write_text(table.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
     with pytest.raises(InconsistentTables):
         load_actions(tmp_path)
+
+
+def test_the_machines_that_jobs_ask_for_are_githubs_own() -> None:
+    hosted = load_hosted()
+    assert {HOSTED, HOSTED_ARM} <= hosted
+    assert {label for labels in _HOSTED.values() for label in labels} <= hosted
+
+
+@pytest.mark.parametrize("table", OTHERS)
+def test_tables_on_which_no_verdict_rests_are_printed_too(
+    table: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pin that moves must not make evidence of yesterday worthless: they are no part of the tables' digest."""
+    monkeypatch.setattr("signal.signal", lambda *_: None)
+    assert table not in NAMES
+    assert run(["policy", table]) == 0
+    assert "https://" in capsys.readouterr().out
