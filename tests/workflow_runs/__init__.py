@@ -1,0 +1,1 @@
+"""The whole release workflow, executed by act on this machine."""
