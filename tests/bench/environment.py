@@ -26,9 +26,8 @@ def environment() -> Figure:
     """
     chosen = os.environ.get("CUBINGATE_BENCH_ENVIRONMENT")
     venv = Path(chosen) if chosen else _installed()
-    first = timed([*_audit(venv), "--no-cache"], runs=1, statuses=(0, 1))
     with tempfile.TemporaryDirectory() as folder:
-        second = _second(venv, folder)
+        first, second = _first(venv, f"{folder}/first"), _second(venv, f"{folder}/second")
     mib = max(first.mib, second.mib)
     measured = f"{_told(first)}, again {_told(second)}, {mib:.0f} MiB"
     met = first.seconds < 10 and second.seconds < 2 and mib < 477
@@ -41,6 +40,12 @@ def _told(run: Run) -> str:
 
 def _audit(venv: Path) -> list[str]:
     return cubingate("audit", str(venv), "--target", TARGET)
+
+
+def _first(venv: Path, cache: str) -> Run:
+    """Without a cache, which it writes."""
+    emptied = ["sh", "-c", 'rm -rf "$XDG_CACHE_HOME" && exec "$@"', "sh", *_audit(venv)]
+    return timed(["env", f"XDG_CACHE_HOME={cache}", *emptied], runs=1, statuses=(0, 1))
 
 
 def _second(venv: Path, cache: str) -> Run:
