@@ -29,7 +29,10 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A bundle beside the one released before. ``floors`` and ``members`` are words; ``left_out`` counts losses."""
+    """A bundle beside the one released before, in words; ``left_out`` counts losses.
+
+    ``allowed`` are the rules by which it lost something that matrix.yaml lets it lose.
+    """
 
     old: str
     size: str
@@ -38,6 +41,7 @@ class Change:
     lowered: tuple[str, ...]
     losses: tuple[Loss, ...]
     left_out: int
+    allowed: tuple[str, ...]
     members: tuple[str, ...]
 
     @property
@@ -61,6 +65,7 @@ def change_of(document: Mapping[str, Any]) -> Change | None:
         lowered=tuple(words for words, up in floors if not up),
         losses=tuple(found[:MOST_LOSSES]),
         left_out=len(found[MOST_LOSSES:]),
+        allowed=tuple(text(row, "rule") for row in rows(document, "outcomes") if text(row, "status") == "waived"),
         members=tuple(_members(document)),
     )
 

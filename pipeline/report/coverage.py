@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from pipeline.report.recorded import count, part, rows, text
+from pipeline.report.recorded import count, inside, part, rows, text
+from pipeline.report.shown import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -55,6 +56,15 @@ class Coverage:
     left_out: int
     archs_left_out: int
 
+    @property
+    def sentence(self) -> str:
+        """How much of it is there for all."""
+        archs = ", ".join(self.archs)
+        more = f" and {counted(self.archs_left_out, 'more architecture')}" if self.archs_left_out else ""
+        whole = "all" if self.whole == self.groups else str(self.whole)
+        groups = f"{counted(self.kernels, 'kernel')} in {counted(self.groups, 'group')}"
+        return f"{groups}, {whole} of them for each of {archs}{more}"
+
 
 def of_report(groups: Iterable[KernelGroup]) -> tuple[Held, ...]:
     """The groups of an audit."""
@@ -84,7 +94,7 @@ def _library(library: str, groups: tuple[Held, ...], most: int, *, partial_only:
     partial = [group for group in groups if not _whole(group, archs)]
     shown = partial if partial_only else [*partial, *(group for group in groups if _whole(group, archs))]
     return Coverage(
-        library=library,
+        library=inside(library),
         archs=archs[:MOST_ARCHS],
         groups=len(groups),
         kernels=sum(group.kernels for group in groups),

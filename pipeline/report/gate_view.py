@@ -9,6 +9,7 @@ from pipeline.gate.standing import Standing, assemblers_of
 from pipeline.model.size import size_text
 from pipeline.report.change_view import change_of
 from pipeline.report.coverage import coverage, of_document
+from pipeline.report.recorded import inside
 from pipeline.report.times_view import taken, times_of
 
 if TYPE_CHECKING:
@@ -214,4 +215,4 @@ def _findings(check: CheckStanding) -> Iterator[ToldFinding]:
         if isinstance(row, dict) and row.get("severity") == "error":
             rule, observed, remedy, path = (str(row.get(name, "")) for name in ("rule", "observed", "remedy", "path"))
             count = row.get("count")
-            yield ToldFinding(check.check, rule, observed, remedy, path, count if isinstance(count, int) else 1)
+            yield ToldFinding(check.check, rule, observed, remedy, inside(path), count if isinstance(count, int) else 1)

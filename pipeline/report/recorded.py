@@ -34,6 +34,12 @@ def count(row: Mapping[str, Any], key: str) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < _LARGEST else 0
 
 
+def inside(path: str) -> str:
+    """A member's path from its artifact's name on: in which folder of which machine that lay is nobody's business."""
+    artifact, separator, member = path.partition("!/")
+    return f"{artifact.rpartition('/')[2]}{separator}{member}"
+
+
 def seconds(row: Mapping[str, Any], key: str) -> float | None:
     """The time of that name; ``None`` where none was taken."""
     value = row.get(key)

@@ -72,4 +72,6 @@ def _slowest(smokes: Sequence[Evidence], what: str) -> str:
 def _took(time: float) -> str:
     if not time:
         return ""
+    if time < 1:
+        return f"{time:.2f} s"
     return f"{time:.1f} s" if time < _MINUTE else f"{int(time // _MINUTE)} min {int(time % _MINUTE)} s"

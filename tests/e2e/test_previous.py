@@ -111,3 +111,13 @@ def test_the_check_is_required_unless_the_lane_says_otherwise(street: Street) ->
     assert done.returncode == 2
     assert "'previous' is a source to build" in done.stderr
     assert "'everything' is not a rule of a comparison" in done.stderr
+
+
+def test_the_page_tells_what_became_of_the_last_release(street: Street) -> None:
+    done = street.cubingate("gate", "--format", "html")
+    text = done.stdout
+    assert text.count("sm_80, sm_86, sm_89: 525.60.13 → no driver") == 2
+    assert "kernel-gone</span> first, second is gone" in text
+    assert "~ allowed</span> arch-lost, kernel-gone" in text
+    assert "4 kernels in 2 groups" in text or "2 kernels in 2 groups" in text
+    assert str(street.folder) not in text

@@ -23,6 +23,7 @@ def test_what_is_not_everywhere_comes_first_with_its_counts() -> None:
     (library,) = coverage(of_report(GROUPS), most=10, partial_only=False)
     assert (library.library, library.groups, library.kernels, library.whole) == ("b.tar.gz!/lib/libk.so", 3, 25, 1)
     assert library.archs == ("sm_80", "sm_90")
+    assert library.sentence == "25 kernels in 3 groups, 1 of them for each of sm_80, sm_90"
     assert [(row.group, [cell.text for cell in row.cells]) for row in library.rows] == [
         ("partial", ["◐ 9 of 12", "✓ all 12"]),
         ("absent", ["✕ none", "✓ yes"]),

@@ -56,6 +56,7 @@ COMPARED: dict[str, Any] = {
         {"path": f"lib/{HOSTILE}", "old": 0, "new": 12 << 20},
         {"path": "README", "old": 900, "new": 10},
     ],
+    "outcomes": [{"rule": "file-gone", "status": "waived", "reason": "allowed: LICENSE is gone"}],
     "findings": [
         {"severity": "note", "rule": "kernel-gone", "observed": "fewer instantiations of mul_mat_q (96 → 80)"},
         {"severity": "error", "rule": "arch-lost", "observed": "no cubin for sm_61 any more", "count": 143},
@@ -295,11 +296,26 @@ def test_the_page_tells_what_became_of_the_last_release(tmp_path: Path) -> None:
     assert "↑ raised sm_80, sm_86, sm_89, sm_90: 525.60.13 → 550.54.14" in text
     assert "↓ lowered sm_120: 575.51.03 → 570.86.10" in text
     assert "✕ arch-lost no cubin for sm_61 any more" in text
+    assert "~ allowed file-gone" in text
     assert "grew: lib/libggml-cuda.so: 400.0 MiB → 520.0 MiB (+120.0 MiB)" in text
     assert text.count("no cubin for sm_61 any more") == 2, "in the table and among the lane's findings, once each"
     assert "2 more lanes without such a comparison on record." in text
     (only,) = [gate_html([found]) for found in mixed(tmp_path)[1:2]]
     assert "No lane has a comparison with the last release on record" in only
+
+
+def test_no_folder_of_a_machine_is_told(tmp_path: Path) -> None:
+    lane = lane_named("one", targets_of(1))
+    artifact = bundle(tmp_path, lane)
+    groups = [
+        {"library": "/builds/7/b.tar.gz!/lib/k.so", "group": "k", "kernels": 2, "archs": {"sm_80": 1, "sm_90": 2}}
+    ]
+    bad = [{"severity": "error", "rule": "x", "observed": "y", "remedy": "z", "path": "/builds/7/b.tar.gz!/lib/k.so"}]
+    document = {"findings": bad, "kernels": {"groups": groups}}
+    found = record(lane, artifact, "audit", document=document, status=Status.FAIL)
+    text = gate_html([judge(lane, artifact, [found], terms=TERMS)])
+    assert "/builds" not in text
+    assert text.count("<code>b.tar.gz!/lib/k.so</code>") == 2
 
 
 def test_the_page_tells_sizes_and_times(tmp_path: Path) -> None:
@@ -315,7 +331,7 @@ def gate_cells(text: str) -> list[str]:
 def test_the_pages_tell_kernel_groups_by_architecture(tmp_path: Path) -> None:
     made = pages(tmp_path)
     for name in ("gate-mixed", "audit"):
-        assert "504 kernels in 42 groups, 40 of them for all of" in Page(made[name]).text
+        assert "504 kernels in 42 groups, 40 of them for each of" in Page(made[name]).text
         assert '<td class="w">◐ 9 of 12</td>' in made[name]
     assert made["gate-mixed"].count("mul_mat_q") == 1, "what is everywhere is only counted, but in a finding"
     assert made["audit"].count("mul_mat_q") == 40
