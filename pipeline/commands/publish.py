@@ -98,6 +98,8 @@ def _publish(
     *,
     dry_run: bool,
 ) -> ExitStatus:
+    from pipeline.publishers.destination import Comparing
+
     refused = [verdict.lane.id for verdict in verdicts if not verdict.approved]
     if refused and not publisher.partial:
         _say(f"{publisher.name}: nothing published: it takes all lanes or none, and {', '.join(refused)} is refused")
@@ -105,6 +107,8 @@ def _publish(
     place.preflight()
     if not dry_run:
         place.publish(approved)
+    elif approved and isinstance(place, Comparing):
+        place.compare(approved)
     for item in approved:
         _say(f"{publisher.name}: {'would publish' if dry_run else 'published'} {item.artifact.path.name}")
     if not approved:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from pipeline.errors import UsageError
 
@@ -27,6 +27,14 @@ class Destination(Protocol):
 
     def publish(self, approved: Sequence[Approved]) -> str:
         """Publish, read back, and return where it is; safe to repeat after any interruption."""
+
+
+@runtime_checkable
+class Comparing(Protocol):
+    """A destination that can hold what is approved against what is there, without changing anything."""
+
+    def compare(self, approved: Sequence[Approved]) -> None:
+        """Raise what would stop the publication of these bundles."""
 
 
 def destination(publisher: Publisher, environment: Mapping[str, str], lanes: Sequence[Lane] = ()) -> Destination:

@@ -69,24 +69,38 @@ class RegistryImages:
         bundle that cannot be a layer, ``InfrastructureError`` when the registry fails or does not read back what was
         sent; no tag has moved then to anything that was not read back.
         """
-        check_names([item.artifact.path.name for item in approved])
-        if not approved:
-            raise Refused("no lane is approved: there is nothing to release")
         moving = moving_tags(self.terms, self.lanes)
-        platforms = {item.verdict.lane.platform for item in approved}
-        with tempfile.TemporaryDirectory(prefix="cubingate-") as folder, _answers(), self._bases(platforms) as bases:
-            releases = self._packed(approved, bases, Path(folder))
+        with self._prepared(approved) as (releases, folder):
             fixed = {tag: packed for release in releases for tag, packed in release.versions.items()}
-            free = [tag for tag, packed in fixed.items() if not self._names(tag, packed, final=True)]
-            push = Push(self.target, self.base, Path(folder))
+            free = self._free(fixed)
+            push = Push(self.target, self.base, folder)
             for packed in fixed.values():
                 push.packed(packed)
             for tag in free:
-                self._move(tag, fixed[tag])
+                self._move(tag, fixed[tag], final=True)
             for release in releases:
                 for tag in moving.get(release.lane, ()):
                     self._move(tag, release.image)
         return str(self.target.place)
+
+    def compare(self, approved: Sequence[Approved]) -> None:
+        """Raise what ``publish`` would before it sends anything; changes nothing."""
+        with self._prepared(approved) as (releases, _):
+            self._free({tag: packed for release in releases for tag, packed in release.versions.items()})
+
+    @contextmanager
+    def _prepared(self, approved: Sequence[Approved]) -> Iterator[tuple[tuple[Release, ...], Path]]:
+        """Everything that is pushed, made; and a folder that lasts as long."""
+        check_names([item.artifact.path.name for item in approved])
+        if not approved:
+            raise Refused("no lane is approved: there is nothing to release")
+        platforms = {item.verdict.lane.platform for item in approved}
+        with tempfile.TemporaryDirectory(prefix="cubingate-") as folder, _answers(), self._bases(platforms) as bases:
+            yield self._packed(approved, bases, Path(folder)), Path(folder)
+
+    def _free(self, fixed: Mapping[str, Packed]) -> list[str]:
+        """The versions' tags that are not there yet; ``UsageError`` for one that names anything else."""
+        return [tag for tag, packed in fixed.items() if not self._names(tag, packed, final=True)]
 
     def _packed(
         self, approved: Sequence[Approved], bases: Mapping[Platform, Base], folder: Path
@@ -123,8 +137,8 @@ class RegistryImages:
             )
         return there == packed.manifest.content
 
-    def _move(self, tag: str, packed: Packed) -> None:
-        if self._names(tag, packed, final=False):
+    def _move(self, tag: str, packed: Packed, *, final: bool = False) -> None:
+        if self._names(tag, packed, final=final):
             return
         self.target.put_manifest(tag, _bytes(packed.manifest), MANIFEST)
         if not self._names(tag, packed, final=False):
