@@ -69,8 +69,8 @@ class RegistryImages:
         bundle that cannot be a layer, ``InfrastructureError`` when the registry fails or does not read back what was
         sent; no tag has moved then to anything that was not read back.
         """
-        moving = moving_tags(self.terms, self.lanes)
         with self._prepared(approved) as (releases, folder):
+            moving = moving_tags(self.terms, self.lanes)
             fixed = {tag: packed for release in releases for tag, packed in release.versions.items()}
             free = self._free(fixed)
             push = Push(self.target, self.base, folder)
