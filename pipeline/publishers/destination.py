@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -86,22 +87,18 @@ def _registry(
     from pipeline.policy import load_policy
     from pipeline.publishers.oci_base import place_of
     from pipeline.publishers.registry import RegistryImages
-    from pipeline.publishers.registry_api import Place, Repository
+    from pipeline.publishers.registry_api import Repository
 
-    host, _, name = publisher.location.partition("/")
-    place = Place(host, name, terms.insecure)
-    base_place = place_of(terms.base.reference) if terms.base is not None else None
-    if base_place is not None and base_place.host == host:
-        base_place = Place(host, base_place.name, terms.insecure)
-    scopes = [f"repository:{name}:pull,push"]
-    base = None
-    if base_place is not None:
-        pull = f"repository:{base_place.name}:pull"
-        base = Repository(base_place, _credentials(base_place, environment, host), pull)
-        scopes += [pull] if base_place.host == host else []
-    return RegistryImages(
-        Repository(place, _credentials(place, environment, host), *scopes), base, terms, lanes, load_policy()
-    )
+    place = place_of(publisher.location, plain=terms.insecure)
+    scopes, base = [f"repository:{place.name}:pull,push"], None
+    if terms.base is not None:
+        there = place_of(terms.base.reference)
+        there = replace(there, plain=place.plain and there.host == place.host)
+        pull = f"repository:{there.name}:pull"
+        base = Repository(there, _credentials(there, environment, place.host), pull)
+        scopes += [pull] if there.host == place.host else []  # to mount from there
+    target = Repository(place, _credentials(place, environment, place.host), *scopes)
+    return RegistryImages(target, base, terms, lanes, load_policy())
 
 
 def _credentials(place: Place, environment: Mapping[str, str], registry: str) -> Credentials | None:

@@ -126,7 +126,7 @@ def _descriptor(blob: Blob) -> dict[str, Any]:
 
 
 def _config(base: Base, layer: Layer, start: Start, notes: Mapping[str, str], created: str | None) -> dict[str, Any]:
-    steps = [*base.config.get("history", []), {"created_by": f"cubingate: the bundle in {start.folder}"}]
+    steps = [*(base.config.get("history") or []), {"created_by": f"cubingate: the bundle in {start.folder}"}]
     return {
         **{key: base.config[key] for key in ("architecture", "os", "variant", "os.version") if key in base.config},
         **({"created": created} if created else {}),

@@ -7,9 +7,13 @@ import json
 import os
 import signal
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import jsonschema
+import oras.schemas
 import pytest
+from oras.client import OrasClient
 
 from pipeline.errors import InfrastructureError, Refused, UsageError
 from pipeline.model.lane import ImageTerms
@@ -22,7 +26,6 @@ from tests.values import POLICY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from pipeline.gate import Approved
 
@@ -90,6 +93,18 @@ def test_bundles_are_artifacts_and_images_by_digest_and_tagged_last(
     assert own["artifactType"] == "application/vnd.cubingate.bundle.v1"
     assert own["layers"][0]["annotations"] == {"org.opencontainers.image.title": "one.tar.gz"}
     assert own["annotations"]["io.cubingate.release.sha256"] == bundles[0].artifact.sha256
+
+
+def test_a_stranger_with_oras_gets_the_approved_file(
+    front: Front, name: str, bundles: list[Approved], tmp_path: Path
+) -> None:
+    images(front.host, name, bundles).publish(bundles)
+    client = OrasClient(hostname=front.host, insecure=True)
+    (there,) = client.pull(target=f"{front.host}/{name}:1.0-two.bundle", outdir=str(tmp_path / "pulled"))
+    assert Path(there).name == "two.tar.gz"
+    assert Path(there).read_bytes() == bundles[1].artifact.path.read_bytes()
+    for tag in ("1.0-two", "1.0-two.bundle"):
+        jsonschema.validate(Stranger(front.behind, name).manifest(tag), oras.schemas.manifest)
 
 
 def test_publishing_again_changes_nothing(front: Front, name: str, bundles: list[Approved]) -> None:

@@ -175,6 +175,24 @@ def test_an_upload_that_goes_elsewhere_takes_no_credentials_along(basic: Front, 
         assert set(store.heard) == {""}
 
 
+def test_a_blob_that_lies_elsewhere_is_fetched_without_credentials(basic: Front, item: Approved) -> None:
+    images(basic.host, WHO, item).publish([item])
+    with before(basic.behind) as store:
+
+        def elsewhere(_: int, exchange: Exchange) -> bool:
+            if exchange.command != "GET" or "/blobs/" not in exchange.path or not exchange.headers["Authorization"]:
+                return False
+            exchange.answer(307, [("Location", f"http://{store.host}{exchange.path}?X-Amz-Signature=MARKER")], b"")
+            return True
+
+        basic.mischief = elsewhere
+        with pytest.raises(UsageError) as caught:
+            images(basic.host, WHO, item).publish([item])
+        assert "MARKER" not in f"{caught.value} {caught.value.__cause__!r}"
+        assert store.calls
+        assert set(store.heard) == {""}
+
+
 def test_whose_credentials_go_where() -> None:
     def who(location: str, **environment: str) -> Credentials | None:
         place = destination(Publisher("i", "registry", location, partial=False, image=ImageTerms()), environment)
