@@ -29,7 +29,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A bundle beside the one released before, in words; ``left_out`` counts losses.
+    """A bundle beside the one released before, in words; ``left_out`` counts losses, ``errors`` those that nobody allowed.
 
     ``allowed`` are the rules by which it lost something that matrix.yaml lets it lose.
     """
@@ -41,6 +41,7 @@ class Change:
     lowered: tuple[str, ...]
     losses: tuple[Loss, ...]
     left_out: int
+    errors: int
     allowed: tuple[str, ...]
     members: tuple[str, ...]
 
@@ -65,6 +66,7 @@ def change_of(document: Mapping[str, Any]) -> Change | None:
         lowered=tuple(words for words, up in floors if not up),
         losses=tuple(found[:MOST_LOSSES]),
         left_out=len(found[MOST_LOSSES:]),
+        errors=sum(loss.severity == "error" for loss in found),
         allowed=tuple(text(row, "rule") for row in rows(document, "outcomes") if text(row, "status") == "waived"),
         members=tuple(_members(document)),
     )

@@ -21,7 +21,11 @@ MOST_COLUMNS = 40
 
 _MOST_REASONS = 10
 _MOST_GROUPS = 640
-"""Rows about kernel groups that all lanes share, two for each at least."""
+_MOST_FINDINGS = 1280
+"""What all lanes share, so that a page of 256 opens within a second; each has twenty at most, and two at least."""
+
+_MOST_TARGETS = 1000
+"""Where lanes have more in all, only those that do not hold are listed again below the map."""
 
 _SHADES = {
     Standing.PROVEN: "g",
@@ -32,6 +36,7 @@ _SHADES = {
     Standing.FAILED: "b",
 }
 _WORST_LAST = tuple(_SHADES)
+_DOUBTFUL = frozenset((Standing.WAIVED, Standing.MISSING, Standing.FAILED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +61,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """A lane, and its place in matrix.yaml's order, which its address has."""
+    """A lane, and its place in matrix.yaml's order, which its address has; ``holding`` targets are only counted."""
 
     number: int
     view: LaneView
+    targets: tuple[TargetRow, ...]
+    holding: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +79,11 @@ class Cell:
 
 def gate_html(verdicts: Sequence[LaneVerdict]) -> str:
     """The page."""
-    most = max(2, min(20, _MOST_GROUPS // max(len(verdicts), 1)))
-    lanes = [lane_view(verdict, most_groups=most) for verdict in verdicts]
+    findings, groups = (_share(most, len(verdicts)) for most in (_MOST_FINDINGS, _MOST_GROUPS))
+    lanes = [lane_view(verdict, most_findings=findings, most_groups=groups) for verdict in verdicts]
     columns = _columns(lanes)
-    ordered = [Numbered(number, lane) for number, lane in enumerate(lanes, 1)]
+    every = sum(len(lane.targets) for lane in lanes) <= _MOST_TARGETS
+    ordered = [_numbered(number, lane, every=every) for number, lane in enumerate(lanes, 1)]
     refused = [lane for lane in ordered if not lane.view.approved]
     approved = len(lanes) - len(refused)
     changed = [lane for lane in ordered if lane.view.change is not None]
@@ -95,6 +103,15 @@ def gate_html(verdicts: Sequence[LaneVerdict]) -> str:
         "severities": SEVERITIES,
     }
     return html_page("gate.j2", f"Release gate: {approved} of {counted(len(lanes), 'lane')} approved", values)
+
+
+def _share(most: int, lanes: int) -> int:
+    return max(2, min(20, most // max(lanes, 1)))
+
+
+def _numbered(number: int, lane: LaneView, *, every: bool) -> Numbered:
+    listed = tuple(row for row in lane.targets if every or row.standing in _DOUBTFUL)
+    return Numbered(number, lane, listed, len(lane.targets) - len(listed))
 
 
 def _uncompared(number: int, lanes: int) -> str:

@@ -27,6 +27,16 @@ def gate_markdown(verdicts: Sequence[LaneVerdict]) -> str:
     return within(pieces)
 
 
+def _changed(lane: LaneView) -> Iterator[str]:
+    """What became of the last release, but what is among the findings already."""
+    change = lane.change
+    if change is not None:
+        yield from (f"* **driver raised** {plain(floor)}" for floor in change.raised)
+        yield from (f"* **driver lowered** {plain(floor)}" for floor in change.lowered)
+        yield from (f"* **{loss.severity}** {plain(loss.rule)}: {plain(loss.observed)}" for loss in lane.besides)
+        yield from (f"* **grew** {plain(member)}" for member in change.members)
+
+
 def _row(lane: LaneView) -> tuple[str, ...]:
     marks = (plain(f"{MARKS[target.standing]} {target.label} {target.standing.value}") for target in lane.targets)
     word = "✅ approved" if lane.approved else "❌ refused"
@@ -46,6 +56,7 @@ def _inside(lane: LaneView) -> Iterator[str]:
         yield f"* {MARKS[group.standing].replace('~', chr(92) + '~')} **{group.standing}** {names}{reason}{seen}"
     for target in lane.targets:
         yield f"* **target** {plain(target.label)} {plain(target.gpu)}: {target.standing}; {plain(target.known_by)}"
+    yield from _changed(lane)
     for finding in lane.findings:
         yield f"* **{plain(finding.rule)}** {plain(finding.observed)}{times(finding.count)}"
         yield f"  * **fix** {plain(finding.remedy)}"

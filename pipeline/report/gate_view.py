@@ -81,7 +81,8 @@ class ToldFinding:
 class LaneView:
     """One lane as a page shows it; ``left_out`` counts the findings that it does not show.
 
-    ``change`` is ``None`` without a comparison on record, ``coverage`` empty where no record has kernels.
+    ``change`` is ``None`` without a comparison on record, ``besides`` what that found and is no finding of the lane;
+    ``coverage`` is empty where no record has kernels.
     """
 
     id: str
@@ -93,20 +94,16 @@ class LaneView:
     findings: tuple[ToldFinding, ...]
     left_out: int
     change: Change | None
+    besides: tuple[Loss, ...]
     times: Times
     coverage: tuple[Coverage, ...]
     libraries_left_out: int
 
-    @property
-    def told_besides(self) -> tuple[Loss, ...]:
-        """What the comparison found that is not among the findings already."""
-        told = {(finding.rule, finding.observed) for finding in self.findings}
-        losses = self.change.losses if self.change is not None else ()
-        return tuple(loss for loss in losses if (loss.rule, loss.observed) not in told)
 
-
-def lane_view(verdict: LaneVerdict, *, most_groups: int = _MOST_GROUPS) -> LaneView:
-    """The lane, laid out, with at most so many kernel groups of a library."""
+def lane_view(
+    verdict: LaneVerdict, *, most_findings: int = _MOST_FINDINGS, most_groups: int = _MOST_GROUPS
+) -> LaneView:
+    """The lane, laid out, with at most so many findings, and kernel groups of a library."""
     documents = _documents(verdict)
     change = change_of(documents.get("diff", {}))
     kernels = of_document(documents.get("audit", {})) or of_document(documents.get("diff", {}))
@@ -121,9 +118,10 @@ def lane_view(verdict: LaneVerdict, *, most_groups: int = _MOST_GROUPS) -> LaneV
         facts=tuple(_facts(verdict, change)),
         groups=_groups(verdict.checks),
         targets=tuple(_target(target) for target in verdict.targets),
-        findings=tuple(findings[:_MOST_FINDINGS]),
-        left_out=max(len(findings) - _MOST_FINDINGS, 0),
+        findings=tuple(findings[:most_findings]),
+        left_out=len(findings[most_findings:]),
         change=change,
+        besides=_besides(change, findings),
         times=times_of(verdict),
         coverage=libraries[:_MOST_LIBRARIES],
         libraries_left_out=len(libraries[_MOST_LIBRARIES:]),
@@ -159,6 +157,12 @@ def _facts(verdict: LaneVerdict, change: Change | None) -> Iterator[tuple[str, s
     if lane.driver_floor:
         yield "driver", f">= {lane.driver_floor}"
     yield "matrix", str(lane.position)
+
+
+def _besides(change: Change | None, findings: Sequence[ToldFinding]) -> tuple[Loss, ...]:
+    told = {(finding.rule, finding.observed) for finding in findings}
+    losses = change.losses if change is not None else ()
+    return tuple(loss for loss in losses if (loss.rule, loss.observed) not in told)
 
 
 def _documents(verdict: LaneVerdict) -> dict[str, Mapping[str, Any]]:

@@ -102,6 +102,24 @@ def test_a_gate_has_a_row_for_each_lane_and_refused_ones_first_below(tmp_path: P
     assert "<img" not in html(text)
 
 
+def test_a_gate_tells_what_became_of_the_last_release(tmp_path: Path) -> None:
+    lane = cpu_lane(required=("diff",))
+    artifact = bundle(tmp_path, lane)
+    document = {
+        "old": {"size": 100 << 20},
+        "new": {"size": 112 << 20},
+        "floors": [{"sm": "80", "old": {"minimum_driver": "525.60.13"}, "new": {"minimum_driver": "550.54.14"}}],
+        "findings": [{"severity": "note", "rule": "file-gone", "observed": HOSTILE}],
+        "sizes": [{"path": "lib/a.so", "old": 0, "new": 12 << 20}],
+    }
+    text = gate_markdown([judge(lane, artifact, [record(lane, artifact, "diff", document=document)], terms=TERMS)])
+    assert "* **last release** 100.0 MiB → 112.0 MiB, grew by 12.0%" in text
+    assert r"* **driver raised** sm\_80: 525.60.13 → 550.54.14" in text
+    assert "* **grew** lib/a.so: new (+12.0 MiB)" in text
+    assert "* **note** file-gone: " in text
+    assert "<img" not in html(text)
+
+
 def test_a_gate_over_very_many_lanes_fits(tmp_path: Path) -> None:
     text = gate_markdown(verdicts(tmp_path, 3000))
     assert len(text.encode()) < MOST_BYTES
