@@ -29,7 +29,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A bundle beside the one released before, in words; ``left_out`` counts losses, ``errors`` those that nobody allowed.
+    """A bundle beside the one released before, in words. ``left_out`` counts losses, ``errors`` those not allowed.
 
     ``allowed`` are the rules by which it lost something that matrix.yaml lets it lose.
     """
