@@ -43,12 +43,13 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     from pipeline.gate import approve
     from pipeline.publishers.destination import destination
     from pipeline.stages.gate import judge_plan
+    from pipeline.stages.space import expected_bytes
 
     plan = planned(arguments)
     environment = options.environment()
     destinations = {each: destination(each, environment, plan.lanes) for each in _selected(plan, arguments.to)}
     if arguments.preflight:
-        return _preflight(destinations)
+        return _preflight(destinations, expected_bytes(plan.lanes, arguments.state))
     with open_street(arguments) as street:
         verdicts = judge_plan(plan, street, {})
     unjudged = [verdict for verdict in verdicts if verdict.trouble is not ExitStatus.PASS]
@@ -74,9 +75,12 @@ def _write_sums(file: Path, approved: Sequence[Approved]) -> None:
         raise InfrastructureError.of(error) from error
 
 
-def _preflight(destinations: Mapping[Publisher, Destination]) -> ExitStatus:
+def _preflight(destinations: Mapping[Publisher, Destination], size: int) -> ExitStatus:
+    from pipeline.publishers.space import check_space
+
     for publisher, place in destinations.items():
         place.preflight()
+        check_space(place, size)
         _say(f"{publisher.name}: ready")
     return ExitStatus.PASS
 
@@ -99,12 +103,14 @@ def _publish(
     dry_run: bool,
 ) -> ExitStatus:
     from pipeline.publishers.destination import Comparing
+    from pipeline.publishers.space import check_space
 
     refused = [verdict.lane.id for verdict in verdicts if not verdict.approved]
     if refused and not publisher.partial:
         _say(f"{publisher.name}: nothing published: it takes all lanes or none, and {', '.join(refused)} is refused")
         return ExitStatus.REFUSED
     place.preflight()
+    check_space(place, sum(item.artifact.size for item in approved))
     if not dry_run:
         place.publish(approved)
     elif approved and isinstance(place, Comparing):

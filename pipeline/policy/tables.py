@@ -33,7 +33,7 @@ NAMES = (
     "sources",
 )
 
-OTHERS = ("actions", "hosted_runners")
+OTHERS = ("actions", "github_limits", "hosted_runners")
 """Tables on which no verdict rests: they are no part of the digest that evidence carries, and cite addresses."""
 
 

@@ -30,6 +30,11 @@ class Directory:
 
     path: Path
 
+    @property
+    def staging(self) -> Path:
+        """Beside the destination: what is there stays until the new one is complete."""
+        return self.path.parent
+
     def preflight(self) -> None:
         """See ``preflight``."""
         preflight(self.path)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError, Refused, UsageError
 from pipeline.publishers.github_api import Github, Refusal, refused
-from pipeline.publishers.staging import COMPATIBILITY, check_names, stage
+from pipeline.publishers.github_limits import load_limits
+from pipeline.publishers.staging import COMPATIBILITY, LISTS, check_names, stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +36,7 @@ class GithubReleases:
     commit: str | None
 
     def preflight(self) -> None:
-        """``UsageError`` when the token may not write, or the tag has a release that somebody else began or published.
+        """``UsageError`` when the token may not write, the tag is another commit's, or somebody else began its release.
 
         ``InfrastructureError`` when GitHub cannot be asked.
         """
@@ -43,9 +44,40 @@ class GithubReleases:
             if not self.github.may_push():
                 raise UsageError("the token may not write to the repository", remedy="it needs contents: write")
             if self.github.public_release(self.tag) is None:
+                self._check_tag()
                 self._draft()
         except Refusal as refusal:
             raise refused(refusal) from refusal
+
+    @property
+    def staging(self) -> Path:
+        """Where bundles are copied and hashed before they are sent."""
+        return Path(tempfile.gettempdir())
+
+    def compare(self, approved: Sequence[Approved]) -> None:
+        """``UsageError`` for what GitHub would not take as a release: names, number of files, size of one."""
+        check_names([item.artifact.path.name for item in approved])
+        limits = load_limits()
+        if len(approved) + len(LISTS) > limits.files:
+            raise UsageError(
+                f"{len(approved)} bundles and {len(LISTS)} lists are more than the {limits.files} files of a release",
+                remedy="publish them under several tags",
+            )
+        large = [item.artifact.path.name for item in approved if item.artifact.size > limits.bytes]
+        if large:
+            raise UsageError(
+                f"{', '.join(large)}: a release takes files of up to {limits.bytes} bytes",
+                remedy="ship fewer architectures in one bundle, or publish to a registry",
+            )
+
+    def _check_tag(self) -> None:
+        """A tag that is there stays where it is, whatever commit a release of it names."""
+        commit = self.github.tag_commit(self.tag) if self.commit is not None else None
+        if commit is not None and commit != self.commit:
+            raise UsageError(
+                f"the tag {self.tag} is at commit {commit[:12]}, and what is released is {str(self.commit)[:12]}",
+                remedy="choose another tag, or release from that commit",
+            )
 
     def publish(self, approved: Sequence[Approved]) -> str:
         """Publish these bundles as the release of the tag, and return its address.
@@ -53,7 +85,7 @@ class GithubReleases:
         ``Refused`` when there is none, ``UsageError`` when the tag is public with other files, ``InfrastructureError``
         when GitHub fails or does not read back what was sent; the public state is then what it was.
         """
-        check_names([item.artifact.path.name for item in approved])
+        self.compare(approved)
         if not approved:
             raise Refused("no lane is approved: there is nothing to release")
         with tempfile.TemporaryDirectory(prefix="cubingate-") as scratch:
@@ -73,7 +105,18 @@ class GithubReleases:
         draft = self._draft() or self.github.create_draft(self.tag, self.tag, _MARK, self.commit)
         self._fill(draft, files)
         self._confirm(draft, files, InfrastructureError, "the draft does not read back as it was sent")
-        return self.github.make_public(draft, _notes(files)).html_url
+        return self._made_public(draft, _notes(files)).html_url
+
+    def _made_public(self, draft: Release, notes: str) -> Release:
+        try:
+            return self.github.make_public(draft, notes)
+        except Refusal as refusal:
+            if refusal.status != 422:
+                raise
+            # Such as a tag of a deleted immutable release, which GitHub gives to no other.
+            raise UsageError(
+                f"GitHub does not let {self.tag} become public: {refusal}", remedy="choose another tag"
+            ) from refusal
 
     def _draft(self) -> Release | None:
         """Our draft of the tag; ``UsageError`` when somebody else has one."""

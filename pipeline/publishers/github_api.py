@@ -25,6 +25,7 @@ _PAUSES = (1.0, 4.0, 10.0)  # seconds before each further attempt at a call that
 _LONGEST_WAIT = 120.0  # seconds that a rate limit may ask for
 _PAGE = 100
 _MOST_PAGES = 50
+_MOST_TAGS = 5  # an annotated tag may be of another one
 _CHUNK = 1 << 20
 _WORDS = 200  # characters of an answer that a message repeats
 
@@ -98,6 +99,22 @@ class Github:
             if refusal.status == 404:
                 return None
             raise
+
+    def tag_commit(self, tag: str) -> str | None:
+        """The commit that a tag of the repository points at, ``None`` where there is no such tag."""
+        from urllib.parse import quote
+
+        try:
+            kind, sha = _object(self._json("GET", f"/git/ref/tags/{quote(tag)}"))
+        except Refusal as refusal:
+            if refusal.status == 404:
+                return None
+            raise
+        for _ in range(_MOST_TAGS):
+            if kind != "tag":
+                return sha
+            kind, sha = _object(self._json("GET", f"/git/tags/{sha}"))
+        raise InfrastructureError(f"GitHub says that {tag} is a tag of tags without end")
 
     def release(self, number: int) -> Release:
         """A release by its id."""
@@ -246,6 +263,13 @@ def _release(row: Any) -> Release:
         )
     except (KeyError, TypeError, ValueError):
         raise InfrastructureError("GitHub answers something other than a release") from None
+
+
+def _object(row: Any) -> tuple[str, str]:
+    try:
+        return str(row["object"]["type"]), str(row["object"]["sha"])
+    except (KeyError, TypeError):
+        raise InfrastructureError("GitHub answers something other than a tag") from None
 
 
 def _asset(row: Any) -> Asset:

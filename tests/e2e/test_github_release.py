@@ -79,6 +79,25 @@ def test_destinations_are_asked_before_anything_is_built(tmp_path: Path, hub: Hu
     assert "may not write" in done.stderr
 
 
+def test_what_is_released_must_be_the_tags_commit(tmp_path: Path, hub: Hub) -> None:
+    street = street_with_github(tmp_path, hub)
+    hub.tags = {TAG: "a" * 40}
+    secrets = {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": hub.api}
+    assert street.cubingate("publish", "--preflight", **secrets, GITHUB_SHA="a" * 40).returncode == 0
+    done = street.cubingate("publish", "--preflight", **secrets, GITHUB_SHA="b" * 40)
+    assert done.returncode == 2
+    assert f"the tag {TAG} is at commit aaaaaaaaaaaa" in done.stderr
+
+
+def test_more_than_any_disk_holds_is_found_before_anything_is_built(tmp_path: Path, hub: Hub) -> None:
+    publisher = {"kind": "github", "repository": hub.repository, "tag": TAG}
+    lanes = [{"id": "one", "size_budget": "900000 GiB"}]
+    street = write_matrix(tmp_path, lanes, publishers={"release": publisher})
+    done = street.cubingate("publish", "--preflight", GITHUB_TOKEN=TOKEN, GITHUB_API_URL=hub.api)
+    assert done.returncode == 4
+    assert "the bundles need 900000.0 GiB" in done.stderr
+
+
 def test_a_dry_run_asks_and_changes_nothing(tmp_path: Path, hub: Hub) -> None:
     street = street_with_github(tmp_path, hub)
     secrets = {"GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": hub.api}

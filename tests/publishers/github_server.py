@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, quote, urlparse
+from urllib.parse import parse_qs, quote, unquote, urlparse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -94,12 +94,18 @@ class Exchange(BaseHTTPRequestHandler):
 
     def route(self) -> None:
         """Answer as GitHub does."""
-        hub, address = self.hub, urlparse(self.path)
+        address = urlparse(self.path)
         query = {key: values[0] for key, values in parse_qs(address.query).items()}
-        parts = address.path.removeprefix(f"/repos/{hub.repository}").strip("/").split("/")
+        parts = address.path.removeprefix(f"/repos/{self.hub.repository}").strip("/").split("/")
         if parts[:2] == ["releases", "assets"]:
             self._redirect(parts[2]) if self.command == "GET" else self._delete(parts[2])
-            return
+        elif parts[0] == "git":
+            self._git(parts[1:])
+        else:
+            self._releases(parts, query)
+
+    def _releases(self, parts: list[str], query: dict[str, str]) -> None:
+        hub = self.hub
         match self.command, parts:
             case "GET", [""]:
                 self.answer(200, hub.repository_row())
@@ -115,11 +121,7 @@ class Exchange(BaseHTTPRequestHandler):
             case "GET", ["releases", number]:
                 self.answer(200, hub.release_row(hub.release(number)))
             case "PATCH", ["releases", number]:
-                release = hub.release(number)
-                asked = json.loads(self.body())
-                release.draft = asked.get("draft", release.draft)
-                release.body = asked.get("body", release.body)
-                self.answer(200, hub.release_row(release))
+                self._change(hub.release(number))
             case "GET", ["releases", number, "assets"]:
                 release = hub.release(number)
                 self.answer(200, _page([hub.asset_row(each, release.tag) for each in release.assets], query))
@@ -127,6 +129,26 @@ class Exchange(BaseHTTPRequestHandler):
                 self._upload(hub.release(number), query["name"])
             case _:
                 self._missing()
+
+    def _git(self, what: list[str]) -> None:
+        hub = self.hub
+        match what:
+            case ["ref", "tags", *tag] if unquote("/".join(tag)) in hub.tags:
+                self.answer(200, hub.ref_row(unquote("/".join(tag))))
+            case ["tags", sha] if sha in hub.annotated:
+                self.answer(200, hub.tag_row(sha))
+            case _:
+                self._missing()
+
+    def _change(self, release: StoredRelease) -> None:
+        asked = json.loads(self.body())
+        if release.tag in self.hub.burned:
+            errors = [{"resource": "Release", "code": "custom", "field": "tag_name"}]
+            self.answer(422, {"message": "tag_name was used by an immutable release", "errors": errors})
+            return
+        release.draft = asked.get("draft", release.draft)
+        release.body = asked.get("body", release.body)
+        self.answer(200, self.hub.release_row(release))
 
     def _upload(self, release: StoredRelease, name: str) -> None:
         content = self.body()
@@ -194,11 +216,18 @@ class Exchange(BaseHTTPRequestHandler):
 
 @dataclass
 class Hub:
-    """The repository behind the server."""
+    """The repository behind the server.
+
+    ``tags`` are its git tags by name, ``annotated`` the tag objects among what they point at: what kind of object each
+    is of, and which. ``burned`` tags had an immutable release that was deleted: no other release may have them.
+    """
 
     repository: str = "acme/server"
     releases: list[StoredRelease] = field(default_factory=list)
     push: bool = True
+    tags: dict[str, str] = field(default_factory=dict)
+    annotated: dict[str, tuple[str, str]] = field(default_factory=dict)
+    burned: set[str] = field(default_factory=set)
     mischief: Callable[[int, Exchange], bool] | None = None
     requests: int = 0
     calls: list[str] = field(default_factory=list)
@@ -258,6 +287,25 @@ class Hub:
             "published_at": None if release.draft else TIME,
             "author": USER,
             "assets": [self.asset_row(asset, release.tag) for asset in release.assets],
+        }
+
+    def ref_row(self, tag: str) -> dict[str, Any]:
+        here, sha = f"{self.api}/repos/{self.repository}/git", self.tags[tag]
+        kind = "tag" if sha in self.annotated else "commit"
+        pointed = {"type": kind, "sha": sha, "url": f"{here}/{kind}s/{sha}"}
+        ref = f"refs/tags/{tag}"
+        return {"ref": ref, "node_id": "REF_1", "url": f"{here}/{quote(ref)}", "object": pointed}
+
+    def tag_row(self, sha: str) -> dict[str, Any]:
+        here, (kind, pointed) = f"{self.api}/repos/{self.repository}/git", self.annotated[sha]
+        return {
+            "node_id": "TAG_1",
+            "tag": "v1",
+            "sha": sha,
+            "url": f"{here}/tags/{sha}",
+            "message": "a release",
+            "tagger": {"date": TIME, "email": "bot@example.org", "name": "bot"},
+            "object": {"type": kind, "sha": pointed, "url": f"{here}/{kind}s/{pointed}"},
         }
 
     def asset_row(self, asset: StoredAsset, tag: str) -> dict[str, Any]:

@@ -17,6 +17,13 @@ def test_releases_and_assets_have_the_published_shape() -> None:
     models.ReleaseAsset.model_validate(hub.asset_row(release.assets[0], release.tag))
 
 
+def test_tags_have_the_published_shape() -> None:
+    hub = Hub(port=1, tags={"a/b": "1" * 40, "v1": "2" * 40}, annotated={"2" * 40: ("commit", "1" * 40)})
+    for tag in hub.tags:
+        models.GitRef.model_validate(hub.ref_row(tag))
+    models.GitTag.model_validate(hub.tag_row("2" * 40))
+
+
 def test_the_fields_that_are_read_are_required_there() -> None:
     """What ``github_api`` reads without a default is always sent."""
     required = {name for name, field in models.Release.model_fields.items() if field.is_required()}
