@@ -2,8 +2,9 @@
 
 Real are the rendered workflow with its expressions, matrices, conditions and outputs, every script in it, and this
 tree's ``cubingate``. Stand-ins, each of which says so in its own log, are upload-artifact, download-artifact, cache and
-attestation (``actions/``, in the place of the pinned commits); where the workflow checks the repository out, act copies
-it. What an edit has to mend in the workflow because act is not GitHub is in ``edits``.
+attestation (``actions/``, in the place of the pinned commits), the driver of the GPU (``gpu``), GitHub's API
+(``github``) and, in all jobs but one, the installation; where the workflow checks the repository out, act copies it.
+What an edit has to mend in the workflow because act is not GitHub is in ``edits``.
 
 act says of later legs of a matrix that they failed when one did, so neither its status nor its words about jobs are
 used: what counts are the publish folder, the artifacts, and what the gate and its summary said.
@@ -96,7 +97,7 @@ def run(repository: Repository, machines: Machines) -> Ran:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         check=False,
-        timeout=300,
+        timeout=800,
     )
     ran = Ran(folder, tuple(_events(done.stdout)))
     assert ran.ran("plan"), done.stdout.decode(errors="replace")

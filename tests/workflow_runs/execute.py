@@ -52,8 +52,7 @@ def execute(situation: Situation, folder: Path, shared: Shared) -> Outcome:
     workflow = made.read_workflow()
     edits.for_act(workflow)
     edits.impatient(workflow)
-    if not situation.installs:
-        edits.use_this_tree(workflow, folder)
+    edits.use_this_tree(workflow, folder, but=situation.installs)
     situation.edit(workflow)
     made.write_workflow(workflow)
     with github.served([_job(queued=situation.gpu == "unserved")]) as api:
@@ -64,7 +63,7 @@ def execute(situation: Situation, folder: Path, shared: Shared) -> Outcome:
 def _machines(situation: Situation, folder: Path, shared: Shared, api: str) -> act.Machines:
     unserved = situation.gpu == "unserved"
     meddles = {"STAND_IN_MEDDLER": str(MEDDLER), "STAND_IN_MEDDLES": situation.meddle} if situation.meddle else {}
-    installs = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(shared.wheels)} if situation.installs else {}
+    installs = {"PIP_NO_INDEX": "1", "PIP_NO_COMPILE": "1", "PIP_FIND_LINKS": str(shared.wheels)}
     return act.Machines(
         labels=() if unserved else gpu.LABELS,
         environment={} if situation.gpu in {"none", "unserved"} else _with_gpu(situation, folder, shared),

@@ -33,7 +33,8 @@ class Situation:
     ``says`` are words that the job ``where`` must print or leave in its summary. ``prepare`` changes the repository
     after its workflow was rendered, ``edit`` the workflow, ``meddle`` the artifacts (a word of ``meddler``).
     ``gpu`` is what the GPU runner's driver answers, "none" for a runner without a GPU and "unserved" where there is
-    no such runner; with ``asks`` the plan may ask GitHub for its runners. ``installs``: pip installs cubingate.
+    no such runner; with ``asks`` the plan may ask GitHub for its runners. ``installs`` is the job for which pip
+    installs cubingate.
     """
 
     says: tuple[str, ...] = ()
@@ -47,7 +48,7 @@ class Situation:
     meddle: str = ""
     gpu: str = standin.SUCCESS
     asks: bool = False
-    installs: bool = False
+    installs: str = ""
 
 
 def waived_until(day: int) -> Json:
@@ -84,10 +85,7 @@ MISSING_LOAD = f"load@{TARGET} missing"
 NOT_AS_SEALED = "is not what artifact lane-good was sealed with"
 NOT_THE_JOBS = "artifact lane-good is not what its job sealed"
 GOOD = {
-    "all good": Situation(("2 of 2 lanes approved",), publishes=True),
-    "all good and installed by pip": Situation(
-        ("1 of 1 lanes approved",), publishes=True, installs=True, lanes=(lane("good"),)
-    ),
+    "all good": Situation(("2 of 2 lanes approved",), publishes=True, installs="plan"),
     "a waiver in force": Situation(
         ("2 of 2 lanes approved", "by ops@example.org"), publishes=True, gpu="none", sections=waived_until(1)
     ),
