@@ -103,7 +103,10 @@ def test_a_token_that_expires_is_fetched_anew(bearer: Front, tokens: Tokens, ite
             return False
 
         bearer.requests, bearer.mischief = 0, expire
+        waits: list[float] = []
+        place.target._sleep = waits.append
         place.publish([item])
+        assert waits == [], "what was sent is sent anew from its beginning"
         assert expired in bearer.heard, "the registry saw it and refused"
         assert place.target.manifest("latest") is not None
 
