@@ -147,6 +147,24 @@ def test_what_was_changed_in_a_bundle_is_named(
         reader(root).about(written(bundle), DIGEST)
 
 
+@pytest.mark.parametrize(
+    ("kind", "version", "said"),
+    [
+        ("intoto", "0.0.2", "only supported for dsse/hashedrekord"),  # as npm's provenance has it
+        ("hashedrekord", "0.0.1", "Unsupported DSSE log entry type: hashedrekord/0.0.1"),
+        ("dsse", "0.0.2", "only supported for dsse/hashedrekord"),
+        ("dsse", "0.0.9", "Expected log entry version"),
+    ],
+)
+def test_a_log_entry_of_a_kind_that_the_library_cannot_verify_is_named(
+    service: Service, root: Path, kind: str, version: str, said: str
+) -> None:
+    bundle = service.statement(statement(DIGEST))
+    entry(bundle)["kindVersion"] = {"kind": kind, "version": version}
+    with pytest.raises(WrongSignature, match=said):
+        reader(root).about(written(bundle), DIGEST)
+
+
 def test_a_log_entry_of_another_bundle_is_named(service: Service, root: Path) -> None:
     """CVE-2022-36056: an entry that is in the log, and about something else."""
     for one, other in (
