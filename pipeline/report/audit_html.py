@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from pipeline.model.finding import Status, Verdict
 from pipeline.model.size import size_text
 from pipeline.report.coverage import coverage, of_report
-from pipeline.report.html_page import SEVERITIES, html_page
+from pipeline.report.html_page import SEVERITIES, Mark, html_page
 from pipeline.report.shown import counted
 from pipeline.report.told import by_rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pipeline.model.finding import Finding, Severity
+    from pipeline.model.finding import Finding, Outcome, Severity
     from pipeline.report.coverage import Coverage
     from pipeline.report.told import RuleFindings, Told
 
@@ -41,6 +41,14 @@ class ShownGroup:
     left_out: int
 
 
+_STATUSES = {
+    Status.FAIL: Mark("✕ fail", "b"),
+    Status.ERROR: Mark("? error", "b"),
+    Status.SKIPPED: Mark("? skipped", "w"),
+    Status.WAIVED: Mark("~ waived", "w"),
+}
+
+
 def audit_html(told: Told) -> str:
     """The page; lists that are too long for one end with how many more there are."""
     libraries = _coverage(told)
@@ -53,7 +61,9 @@ def audit_html(told: Told) -> str:
         "coverage": libraries[:MOST_LIBRARIES],
         "libraries_left_out": len(libraries[MOST_LIBRARIES:]),
         "missing": _missing(told),
-        "outcomes": [item for item in told.outcomes if item.status is not Status.PASS],
+        "outcomes": sorted((item for item in told.outcomes if item.status in _STATUSES), key=_gravest_first),
+        "idle": [item for item in told.outcomes if item.status is Status.NOT_APPLICABLE],
+        "statuses": {**_STATUSES, Status.NOT_APPLICABLE: Mark("not applicable", "n")},
         "passed": sum(item.status is Status.PASS for item in told.outcomes),
         "words": _WORDS,
         "shades": _SHADES,
@@ -61,6 +71,10 @@ def audit_html(told: Told) -> str:
         "size": size_text,
     }
     return html_page("audit.j2", f"{told.verdict.value}: audit of {told.name}", values)
+
+
+def _gravest_first(outcome: Outcome) -> int:
+    return list(_STATUSES).index(outcome.status)
 
 
 def _coverage(told: Told) -> tuple[Coverage, ...]:

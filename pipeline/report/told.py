@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pipeline.model.finding import Severity
+from pipeline.report.shown import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -74,7 +75,15 @@ def told_audit(report: AuditReport, lane: Lane | None = None) -> Told:
     return Told(
         name=", ".join(item.path.rpartition("/")[2] for item in report.artifacts),
         artifacts=report.artifacts,
-        examined=f"{seen.members} files, {seen.elf} ELF, {seen.fatbins} fatbins, {seen.cubins} cubins, {seen.ptx} PTX",
+        examined=", ".join(
+            (
+                counted(seen.members, "file"),
+                f"{seen.elf} ELF",
+                counted(seen.fatbins, "fatbin"),
+                counted(seen.cubins, "cubin"),
+                f"{seen.ptx} PTX",
+            )
+        ),
         verdict=report.verdict,
         status=report.status,
         targets=tuple(
