@@ -40,7 +40,12 @@ def _changed(lane: LaneView) -> Iterator[str]:
 def _row(lane: LaneView) -> tuple[str, ...]:
     marks = (plain(f"{MARKS[target.standing]} {target.label} {target.standing.value}") for target in lane.targets)
     word = "✅ approved" if lane.approved else "❌ refused"
-    return word, plain(lane.id), "<br>".join(marks) or "none", plain(lane.why)
+    return _unbroken(word), plain(lane.id), "<br>".join(map(_unbroken, marks)) or "none", plain(lane.why)
+
+
+def _unbroken(words: str) -> str:
+    """On one line, however much the last column has to say: the sign stays with its target."""
+    return words.replace(" ", "&nbsp;")
 
 
 def _lane(lane: LaneView) -> str:

@@ -93,9 +93,9 @@ def test_a_gate_has_a_row_for_each_lane_and_refused_ones_first_below(tmp_path: P
     text = gate_markdown(verdicts(tmp_path))
     lines = text.splitlines()
     assert lines[0] == "### ❌ gate: 1 of 2 lanes approved"
-    assert lines[4] == "| ✅ approved | cpu | none | 1 proven, 1 inferred |"
+    assert lines[4] == "| ✅&nbsp;approved | cpu | none | 1 proven, 1 inferred |"
     assert lines[5].startswith(
-        "| ❌ refused | cuda12.8-sm80 | ? 80&#64;535.288.01 missing | \u2068audit, smoke&#64;80&#64;"
+        "| ❌&nbsp;refused | cuda12.8-sm80 | ?&nbsp;80&#64;535.288.01&nbsp;missing | \u2068audit, smoke&#64;80&#64;"
     )
     folded = re.findall(r"<summary>(.*)</summary>", text)
     assert folded == ["refused: cuda12.8-sm80", "approved: cpu"]
