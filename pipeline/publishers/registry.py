@@ -43,6 +43,11 @@ class RegistryImages:
     lanes: tuple[Lane, ...]
     policy: Policy
 
+    @property
+    def staging(self) -> Path:
+        """Where bundles are copied and unpacked before anybody sees them."""
+        return Path(tempfile.gettempdir())
+
     def preflight(self) -> None:
         """``UsageError`` when nobody may push so, the base is not there, or a version's tag is somebody else's.
 

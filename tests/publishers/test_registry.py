@@ -20,6 +20,7 @@ from pipeline.model.lane import ImageTerms
 from pipeline.publishers.registry import RegistryImages
 from pipeline.publishers.registry_api import Place, Repository
 from pipeline.publishers.registry_auth import Credentials
+from pipeline.publishers.space import check_space
 from tests.publishers.registry_server import PASSWORD, USERNAME, Exchange, Front, Stranger, before, registry
 from tests.publishers.release_bundles import approved_bundle, bundle_of, cpu_bundle
 from tests.values import POLICY
@@ -400,3 +401,10 @@ def test_no_credentials_are_ever_said(front: Front, name: str, bundles: list[App
                 said.append(f"{error} {error.__cause__!r} {error.__context__!r}")
     assert len(said) > 25
     assert not [words for words in said if "MARKER" in words or "_state" in words]
+
+
+def test_there_must_be_room_where_bundles_are_copied(front: Front, name: str, bundles: list[Approved]) -> None:
+    place = images(front.host, name, bundles)
+    check_space(place, 1)
+    with pytest.raises(InfrastructureError, match="free, and the bundles need"):
+        check_space(place, 1 << 60)
