@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import time
@@ -12,7 +13,9 @@ import pytest
 
 from pipeline.audit.report import AuditedArtifact, AuditReport, Examined
 from pipeline.commands.options import AUDIT_FORMATS, GATE_FORMATS
-from pipeline.gate import judge
+from pipeline.errors import CorruptInput
+from pipeline.evidence import append, read
+from pipeline.gate import judge, refuse
 from pipeline.model.finding import Outcome, Severity, Status
 from pipeline.report.audit_json import audit_json
 from pipeline.report.audit_text import audit_text
@@ -20,15 +23,18 @@ from pipeline.report.diff_text import diff_text
 from pipeline.report.gate_text import explanation, summary
 from pipeline.report.told import told_audit
 from pipeline.report.written import written_audit, written_gate
+from tests.evidence.spoil import rewritten
 from tests.report.conftest import HOSTILE, finding
-from tests.values import TERMS, bundle, cpu_lane, cuda_lane, record
+from tests.values import POLICY, TERMS, bundle, cpu_lane, cuda_lane, record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from pipeline.gate import LaneVerdict
+    from pipeline.model.artifact import Artifact
     from pipeline.model.finding import Finding
+    from pipeline.model.lane import Lane
 
 ROOT = PurePath("/builds/7")
 RTL = "לשון/مكتبة.so"
@@ -145,6 +151,26 @@ def test_no_evidence_and_no_lane_are_never_approved(tmp_path: Path, name: str) -
     nothing = judge(lane, bundle(tmp_path, lane), [], terms=TERMS)
     assert re.search("refused|REFUSED", gated(name, [nothing]))
     assert not re.search(r"(✓|✅) approved", gated(name, []))
+
+
+@pytest.mark.parametrize("name", GATE_FORMATS)
+def test_evidence_of_a_newer_schema_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    lane = cpu_lane(required=("audit",))
+    artifact = bundle(tmp_path, lane)
+    path = append(tmp_path / "evidence", record(lane, artifact, "audit"))
+    assert judged_from(tmp_path / "evidence", lane, artifact).approved, "its twin of this version is read"
+    rewritten(path, lambda content: content.update(predicateType="urn:cubingate:evidence:v99"))
+    text = html.unescape(gated(name, [judged_from(tmp_path / "evidence", lane, artifact)]))
+    assert "not evidence of this version" in " ".join(text.replace("\\", "").split())
+    assert not re.search(r"(✓|✅) approved", text)
+
+
+def judged_from(folder: Path, lane: Lane, artifact: Artifact) -> LaneVerdict:
+    """As the gate's stage does it: what cannot be read refuses the lane."""
+    try:
+        return judge(lane, artifact, read([folder], artifact.sha256, now=TERMS.now), terms=TERMS)
+    except CorruptInput as error:
+        return refuse(lane, error, POLICY)
 
 
 @pytest.mark.parametrize("severity", Severity)
