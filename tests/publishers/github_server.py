@@ -76,7 +76,7 @@ class Exchange(BaseHTTPRequestHandler):
             return
         if urlparse(self.path).path.startswith("/signed/"):
             self._download()
-        elif self.path.startswith(f"/{hub.repository}/releases/download/"):
+        elif not hub.private and self.path.startswith(f"/{hub.repository}/releases/download/"):
             self._give_to_anybody(self.path.removeprefix(f"/{hub.repository}/releases/download/"))
         elif not self.path.startswith("/repos/"):
             self._missing()  # the web pages and downloads of a private repository, to a stranger
@@ -223,6 +223,7 @@ class Hub:
     """
 
     repository: str = "acme/server"
+    private: bool = False
     releases: list[StoredRelease] = field(default_factory=list)
     push: bool = True
     tags: dict[str, str] = field(default_factory=dict)

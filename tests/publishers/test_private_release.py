@@ -32,7 +32,9 @@ def hub() -> Iterator[Hub]:
     """A private repository with a release of 120 files, the last of which is the one."""
     files = [StoredAsset(number, f"file-{number}", b"x") for number in range(120)]
     with serving(
-        Hub(releases=[StoredRelease(7, TAG, "", False, [*files, StoredAsset(900, "compat.json", COMPAT)])])
+        Hub(
+            private=True, releases=[StoredRelease(7, TAG, "", False, [*files, StoredAsset(900, "compat.json", COMPAT)])]
+        )
     ) as it:
         yield it
 
