@@ -230,8 +230,8 @@ class Repository:
                 self._sleep(pause)
         return call()
 
-    def _call(self, verb: str, path: str, what: str, **settings: Any) -> requests.Response:
-        """One call; a 401 is answered once, with what its challenge asks for."""
+    def _call(self, verb: str, path: str, what: str, *, stream: bool = False, **settings: Any) -> requests.Response:
+        """One call; a 401 is answered once, with what its challenge asks for. Content is kept where ``stream`` asks."""
         address = urljoin(self._root, path)
         answer = self._ask(verb, address, what, **settings)
         if answer.status_code == 401 and self._is_ours(address):
@@ -245,6 +245,10 @@ class Repository:
         if answer.status_code >= 400:
             with answer:
                 raise Refusal(what, answer.status_code, self._code(answer, what))
+        if not stream:
+            with answer:  # its head is the answer; of its content a little, so that the connection serves again
+                for _ in self._pieces(answer, what, _CHUNK):
+                    pass
         return answer
 
     def _code(self, answer: requests.Response, what: str) -> str:
@@ -262,7 +266,7 @@ class Repository:
         if self._authorization.header is not None and self._is_ours(address):
             headers["Authorization"] = self._authorization.header
         try:
-            answer = self._session.request(verb, address, headers=headers, timeout=_TIMEOUT, **settings)
+            answer = self._session.request(verb, address, headers=headers, timeout=_TIMEOUT, stream=True, **settings)
         except requests.RequestException as error:
             raise self._unreachable(what, error) from None
         after = answer.headers.get("Retry-After", "")

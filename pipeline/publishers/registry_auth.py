@@ -6,8 +6,9 @@ Source: distribution's "Token Authentication Specification"; RFC 9110, section 1
 from __future__ import annotations
 
 import base64
+import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import InfrastructureError, UsageError
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     import requests
 
 _TIMEOUT = (10.0, 60.0)  # seconds to connect, seconds without a byte
+_LARGEST = 1 << 20  # bytes of a token service's answer
 _REMEDY = "set REGISTRY_USERNAME and REGISTRY_PASSWORD to those of somebody who may push there"
 
 
@@ -66,14 +68,16 @@ class Authorization:
         query += [("service", asked["service"])] if asked.get("service") else []
         headers = {"Authorization": self._credentials.basic} if self._credentials else {}
         try:
-            answer = session.get(realm, params=query, headers=headers, timeout=_TIMEOUT, allow_redirects=False)
-            told = answer.json() if answer.status_code == 200 else {}
-        except requests.RequestException as error:
+            with session.get(
+                realm, params=query, headers=headers, timeout=_TIMEOUT, allow_redirects=False, stream=True
+            ) as answer:
+                told = _document(answer) if answer.status_code == 200 else {}
+        except (requests.RequestException, ValueError, RecursionError) as error:
             kind = type(error).__name__
             raise InfrastructureError(f"the registry's token service fails: {kind}", remedy="publish again") from None
         if answer.status_code in {400, 401, 403}:
             raise UsageError(f"the registry's token service answers {answer.status_code}", remedy=_REMEDY)
-        token = told.get("token") or told.get("access_token") if isinstance(told, dict) else None
+        token = told.get("token") or told.get("access_token")
         if not isinstance(token, str) or not token.isascii() or not token.isprintable():
             raise InfrastructureError(f"the registry's token service answers {answer.status_code} and no token")
         return token
@@ -82,3 +86,14 @@ class Authorization:
         if self._credentials is None:
             raise UsageError("the registry asks for a user name and a password", remedy=_REMEDY)
         return self._credentials
+
+
+def _document(answer: requests.Response) -> dict[str, Any]:
+    """A small JSON object; empty for any other; ``ValueError`` for anything else."""
+    content = b""
+    for piece in answer.iter_content(1 << 16):
+        content += piece
+        if len(content) > _LARGEST:
+            raise ValueError("larger than any token")
+    told = json.loads(content)
+    return told if isinstance(told, dict) else {}

@@ -141,6 +141,8 @@ def test_a_stranger_may_read_and_not_push(bearer: Front, tokens: Tokens, item: A
         ((200, b"rubbish"), InfrastructureError),
         ((200, b"[]"), InfrastructureError),
         ((200, b'{"token": "a\\nb"}'), InfrastructureError),
+        ((200, b'{"token": "' + b"a" * (2 << 20) + b'"}'), InfrastructureError),
+        ((200, b"[" * 200_000), InfrastructureError),
     ],
 )
 def test_a_token_service_that_fails(
