@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.digest import file_sha256
 from pipeline.errors import CorruptInput, InfrastructureError, UsageError
+from pipeline.evidence.sigstore_bundle import SUFFIX
 from pipeline.stages.check import needs_gpu
 from pipeline.workflow.outputs import lane_artifact, output_name, proof_artifact
 
@@ -144,7 +145,11 @@ def _belongs(path: PurePosixPath, name: str) -> bool:
         return False
     if parts[0] == "lanes":
         return name == lane_artifact(parts[1])
-    if parts[0] != "evidence" or len(parts) != 4:
+    if parts[0] != "evidence":
+        return False
+    if len(parts) == 3:
+        return parts[2].endswith(SUFFIX)  # signatures say nothing themselves, and are verified by the gate
+    if len(parts) != 4:
         return False
     return needs_gpu(parts[2]) is name.startswith(_PROOF)
 

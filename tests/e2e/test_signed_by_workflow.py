@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -66,6 +67,36 @@ def test_an_edited_bundle_stops_the_publication(street: Street) -> None:
         assert done.returncode == 5
         assert "sigstore bundle does not verify" in done.stdout + done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_signatures_travel_between_jobs_with_what_they_sign(street: Street, tmp_path: Path) -> None:
+    attest(street, Signer())
+    sealed = street.cubingate("workflow", "--seal", "lane-cpu")
+    assert sealed.returncode == 0, sealed.stderr
+    name, _, digest = sealed.stdout.strip().partition("=")
+    for path in (path for path in street.folder.iterdir() if path.is_file()):
+        shutil.copy(path, tmp_path)
+    arrived = Street(tmp_path)
+    shutil.copytree(street.folder / ".cubingate/sealed/lane-cpu", tmp_path / ".cubingate")
+    outputs = json.dumps({name: digest})
+    unsealed = arrived.cubingate("workflow", "--unseal", "BUILT", BUILT=outputs)
+    assert unsealed.returncode == 0, unsealed.stderr
+    done = arrived.cubingate("gate")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (subject,) = (tmp_path / ".cubingate/evidence").iterdir()
+    (subject / "more.sigstore.json").write_bytes((subject / "job.sigstore.json").read_bytes())
+    assert arrived.cubingate("workflow", "--unseal", "BUILT", BUILT=outputs).returncode == 5
+
+
+def test_what_is_no_signature_is_not_carried(street: Street) -> None:
+    stray = attest(street, Signer()).with_name("job.json")
+    stray.write_text("{}")
+    done = street.cubingate("workflow", "--seal", "lane-cpu")
+    stray.unlink()
+    assert done.returncode == 0
+    carried = {path.name for path in (street.folder / ".cubingate/sealed/lane-cpu").rglob("*.json")}
+    assert "job.sigstore.json" in carried
+    assert "job.json" not in carried
 
 
 def test_a_root_that_is_none_is_a_mistake(street: Street) -> None:
