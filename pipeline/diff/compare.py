@@ -30,13 +30,14 @@ def compare(
             raise UsageError(f"{rule!r} is not a rule of a comparison", remedy=f"write some of {', '.join(LOSSES)}")
     code = device.DeviceCode(units_of(old), units_of(new), policy, declaration, new.root)
     offer = HostOffer.of(policy.host_libraries, declaration.host if declaration is not None else None)
+    groups = kernel_groups((new,)) if new.kernels else ()
     floors, changed = code.floors(), sizes.size_pairs(old, new)
     compared = _merged(
         [
             *device.compare_floors(code, floors),
             device.compare_archs(code),
             device.compare_codecs(code, floors),
-            kernels.compare_kernels(old, new),
+            kernels.compare_kernels(old, new, groups),
             *host.compare_host(old, new, offer),
             sizes.compare_sizes(old, new, changed),
         ]
@@ -50,7 +51,7 @@ def compare(
         sizes=changed,
         corrupt=bool(old.damage or new.damage),
         examined=sum(len(item.elves) + len(item.fatbins) + len(item.bare) for item in (old, new)),
-        kernels=kernel_groups((new,)) if new.kernels else (),
+        kernels=groups,
     )
 
 

@@ -26,11 +26,11 @@ _NOT_READ = "kernels were not read; --kernels compares them"
 _MOST_NAMED = 5
 
 
-def compare_kernels(old: Inventory, new: Inventory) -> Compared:
-    """Every library's kernel groups, architecture by architecture."""
+def compare_kernels(old: Inventory, new: Inventory, groups: Iterable[KernelGroup]) -> Compared:
+    """Every library's kernel groups, architecture by architecture; ``groups`` are those of the new one."""
     if not (old.kernels and new.kernels):
         return Compared(KERNEL_GONE, 0, (), _NOT_READ)
-    before, after = _by_library(kernel_groups((old,))), _by_library(kernel_groups((new,)))
+    before, after = _by_library(kernel_groups((old,))), _by_library(groups)
     found = tuple(
         finding for mine, theirs in pair(before, after).same for finding in _gone(theirs, before[mine], after[theirs])
     )
