@@ -1,4 +1,4 @@
-"""Runs a repository's release workflow with ``act`` on this host, without containers.
+"""Runs a repository's workflow with ``act`` on this host, without containers.
 
 Real are the rendered workflow with its expressions, matrices, conditions and outputs, every script in it, and this
 tree's ``cubingate``. Stand-ins, each of which says so in its own log, are upload-artifact, download-artifact, cache and
@@ -57,6 +57,11 @@ class Ran:
         """The Markdown that the job's steps left for the run's page."""
         return "".join(event["content"] for event in self.events if _summary(event) and event["jobID"] == job)
 
+    def passed(self, job: str, step: str) -> bool:
+        """Whether that step of the job was run and succeeded."""
+        of_it = (event for event in self.events if (event.get("jobID"), event.get("step")) == (job, step))
+        return [event["stepResult"] for event in of_it if "stepResult" in event] == ["success"]
+
     def ran(self, job: str) -> bool:
         """Whether any step of the job was begun."""
         return any(event.get("jobID") == job and event.get("stage") == "Main" for event in self.events)
@@ -66,23 +71,24 @@ class Ran:
 class Machines:
     """What runs the jobs: ``labels``, beside GitHub's own, that have a runner, and what its environment has.
 
-    ``told`` are variables that every step has, ``secrets`` those of the repository.
+    ``told`` are variables that every step has, ``secrets`` those of the repository, ``event`` what starts the workflow.
     """
 
     labels: Sequence[str]
     environment: Mapping[str, str]
     told: Mapping[str, str]
     secrets: Mapping[str, str]
+    event: str = "push"
 
 
 def run(repository: Repository, machines: Machines) -> Ran:
-    """Push the repository's commit; all that comes of it lies beside the repository."""
+    """Start the workflow on the repository's commit; all that comes of it lies beside the repository."""
     folder = repository.folder.parent
     (folder / "artifacts").mkdir()
     repository.commit()
     told = {"STAND_IN_STORE": str(folder / "artifacts"), **machines.told}
     secrets = {"GITHUB_TOKEN": "no-token-at-all", **machines.secrets}
-    command = [str(Path(sys.executable).parent / "act"), "push", "-W", str(repository.workflow)]
+    command = [str(Path(sys.executable).parent / "act"), machines.event, "-W", str(repository.workflow)]
     command += ["--json", "--no-cache-server"]
     command += [word for label in (HOSTED, *machines.labels) for word in ("-P", f"{label}=-self-hosted")]
     command += [word for name, value in told.items() for word in ("--env", f"{name}={value}")]

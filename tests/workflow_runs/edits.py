@@ -66,7 +66,7 @@ def use_this_tree(workflow: Json, folder: Path, *, but: str = "") -> None:
     )
     jobs = workflow["jobs"]
     steps = {name: step for name in jobs for step in jobs[name]["steps"] if step.get("name") == INSTALL}
-    assert set(steps) == set(jobs)
+    assert steps
     assert all(step == steps["plan"] for step in steps.values())
     for name, step in steps.items():
         if name != but:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tests.workflow_runs.repository import Json
     from tests.workflow_runs.situations import Situation
 
+EVENTS = {"release": "push", "pull-request": "pull_request", "nightly": "schedule"}
 MEDDLER = Path(__file__).with_name("meddler.py")
 
 
@@ -46,7 +47,7 @@ def execute(situation: Situation, folder: Path, shared: Shared) -> Outcome:
     folder.mkdir()
     library = forged.library(folder / "libk.so", [situation.image])
     sections = {"targets": gpu.TARGETS, **situation.sections}
-    made = repository.make(folder, situation.lanes, sections, {"gpu": {"lib/libk.so": library}})
+    made = repository.make(folder, situation.lanes, sections, {"gpu": {"lib/libk.so": library}}, kind=situation.kind)
     shutil.copytree(shared.old, made.dist)
     situation.prepare(made)
     workflow = made.read_workflow()
@@ -69,6 +70,7 @@ def _machines(situation: Situation, folder: Path, shared: Shared, api: str) -> a
         environment={} if situation.gpu in {"none", "unserved"} else _with_gpu(situation, folder, shared),
         told={"GITHUB_API_URL": api, "STAND_IN_OTHER": str(shared.other), **meddles, **installs},
         secrets={"RUNNERS_TOKEN": "no-token-either"} if situation.asks else {},
+        event=EVENTS[situation.kind],
     )
 
 

@@ -25,10 +25,11 @@ WHO = ("-c", "user.name=somebody", "-c", "user.email=somebody@example.org")
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """``folder`` is the checkout; ``dist`` the publish folder, which lies outside of it."""
+    """``folder`` is the checkout, ``dist`` the publish folder outside of it, ``kind`` that of its workflow."""
 
     folder: Path
     dist: Path
+    kind: str = "release"
 
     def cubingate(self, *arguments: str) -> str:
         """Run the command in the checkout; what it printed. Its own leavings are no part of the repository."""
@@ -40,7 +41,7 @@ class Repository:
     @property
     def workflow(self) -> Path:
         """The workflow's file."""
-        return self.folder / ".github" / "workflows" / "release.yml"
+        return self.folder / ".github" / "workflows" / f"{self.kind}.yml"
 
     def read_workflow(self) -> Json:
         """The workflow, to be edited."""
@@ -74,19 +75,26 @@ def bundle(folder: Path, made: Json, files: Mapping[str, Path]) -> Json:
     return {"file": file.name, "sha256": file_sha256(file)}
 
 
-def make(folder: Path, lanes: Sequence[Json], sections: Json, more: Mapping[str, dict[str, Path]]) -> Repository:
+def make(
+    folder: Path,
+    lanes: Sequence[Json],
+    sections: Json,
+    more: Mapping[str, dict[str, Path]],
+    *,
+    kind: str = "release",
+) -> Repository:
     """A repository of these lanes that publishes to a folder, with its workflow.
 
     Every lane's bundle holds the fixture server and what ``more`` adds to it.
     """
-    made = Repository(folder / "repository", folder / "published" / "dist")
+    made = Repository(folder / "repository", folder / "published" / "dist", kind)
     made.workflow.parent.mkdir(parents=True)
     publishers = {"dist": {"kind": "directory", "location": str(made.dist)}}
     server = {f"bin/{NAME}": static_cpu_server()}
     prebuilt = {each["id"]: bundle(made.folder, each, server | more.get(each["id"], {})) for each in lanes}
     sources = {"sources": prebuilt | sections.get("sources", {})}
     write_matrix(made.folder, list(lanes), publishers=publishers, **sections | sources)
-    made.cubingate("workflow", "--kind", "release", "--output", str(made.workflow))
+    made.cubingate("workflow", "--kind", kind, "--output", str(made.workflow))
     return made
 
 

@@ -28,7 +28,7 @@ def as_it_is(_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """One run of the workflow.
+    """One run of a workflow of that ``kind``.
 
     ``says`` are words that the job ``where`` must print or leave in its summary. ``prepare`` changes the repository
     after its workflow was rendered, ``edit`` the workflow, ``meddle`` the artifacts (a word of ``meddler``).
@@ -49,6 +49,7 @@ class Situation:
     gpu: str = standin.SUCCESS
     asks: bool = False
     installs: str = ""
+    kind: str = "release"
 
 
 def waived_until(day: int) -> Json:
@@ -144,4 +145,20 @@ ARTIFACTS = {
         edit=edits.forged_proof,
     ),
 }
-SITUATIONS = GOOD | LANES | JOBS | ARTIFACTS
+# What pull requests and the night start; neither publishes. The first lane asks for a runner that nobody has.
+PULL_REQUESTS = {
+    "a good pull request": Situation(kind="pull-request", lanes=(lane("good", runner=["self-hosted", "mine"]),)),
+    "a pull request whose smoke fails": Situation(
+        kind="pull-request", lanes=(lane("good"),), sections={"smoke": smoke("--fail", "wrong-token")}
+    ),
+    "a pull request that skips its build": Situation(
+        kind="pull-request", lanes=(lane("good"),), edit=edits.never("build")
+    ),
+}
+NIGHTS = {
+    "a good night": Situation(
+        ("2 of 2 lanes approved",), kind="nightly", lanes=(lane("good"), gpu_lane() | {"on_demand": True})
+    )
+}
+RELEASES = GOOD | LANES | JOBS | ARTIFACTS
+SITUATIONS = RELEASES | PULL_REQUESTS | NIGHTS

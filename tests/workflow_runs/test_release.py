@@ -7,65 +7,22 @@ Each run's log, its artifacts and the job summaries stay in a folder of its own 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pipeline.digest import file_sha256
-from tests.gpu import standin
-from tests.workflow_runs import repository
-from tests.workflow_runs.execute import Outcome, Shared, execute
+from tests.workflow_runs.execute import Outcome, Shared
 from tests.workflow_runs.github import OWNER_NAME
 from tests.workflow_runs.gpu import TARGET
-from tests.workflow_runs.situations import GOOD, SITUATIONS
+from tests.workflow_runs.situations import GOOD, RELEASES
 
+pytestmark = pytest.mark.network  # the wheels that one job installs
 ROOT = Path(__file__).resolve().parents[2]
-BAD = [name for name in SITUATIONS if name not in GOOD]
+BAD = [name for name in RELEASES if name not in GOOD]
 AT_ONCE = 2
 Outcomes = dict[str, Outcome]
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Shared:
-    folder = tmp_path_factory.mktemp("shared")
-    other = repository.make(folder / "other", [repository.lane("good")], {}, {})
-    other.cubingate("run")
-    other.cubingate("workflow", "--seal", "lane-good")
-    return Shared(
-        old=repository.old_release(folder / "old"),
-        other=other.folder / ".cubingate" / "sealed" / "lane-good",
-        driver=standin.build(folder / "driver"),
-        wheels=_wheels(folder / "wheels"),
-    )
-
-
-def _wheels(folder: Path) -> Path:
-    """This tree as a wheel, and what it needs."""
-    pip = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--wheel-dir", str(folder)]
-    subprocess.run([*pip, str(ROOT)], check=True)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def outcomes(request: pytest.FixtureRequest, shared: Shared, tmp_path_factory: pytest.TempPathFactory) -> Outcomes:
-    """Every situation that a selected test asks for, two at a time."""
-    wanted = dict.fromkeys(name for item in request.session.items for name in _asked(item))
-    folder = tmp_path_factory.mktemp("runs")
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        runs = {
-            name: pool.submit(execute, SITUATIONS[name], folder / name.replace(" ", "-"), shared) for name in wanted
-        }
-        return {name: run.result() for name, run in runs.items()}
-
-
-def _asked(item: pytest.Item) -> list[str]:
-    """The situation in a test's parameters, or all of them where it takes those that it needs itself."""
-    parameters = getattr(getattr(item, "callspec", None), "params", {})
-    return [str(parameters["name"])] if parameters.get("name") in SITUATIONS else []
 
 
 def names(folder: Path) -> dict[str, str]:
@@ -89,7 +46,7 @@ def gate_said(outcome: Outcome) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", GOOD)
 def test_what_is_good_is_published_byte_for_byte(name: str, outcomes: Outcomes) -> None:
-    outcome, situation = outcomes[name], SITUATIONS[name]
+    outcome, situation = outcomes[name], RELEASES[name]
     published = names(outcome.dist)
     bundles = {f"{each['id']}-1.0-linux-x86_64.tar.gz" for each in situation.lanes}
     assert {file for file in published if file.endswith(".tar.gz")} == bundles
@@ -103,7 +60,7 @@ def test_what_is_good_is_published_byte_for_byte(name: str, outcomes: Outcomes) 
 
 @pytest.mark.parametrize("name", BAD)
 def test_nothing_else_is_published_and_the_old_release_stays(name: str, outcomes: Outcomes, shared: Shared) -> None:
-    outcome, situation = outcomes[name], SITUATIONS[name]
+    outcome, situation = outcomes[name], RELEASES[name]
     assert names(outcome.dist) == names(shared.old)
     assert outcome.ran.ran("publish") == (situation.where == "publish")
     told = outcome.ran.said(situation.where) + outcome.ran.summary(situation.where).replace("&#64;", "@")
@@ -148,6 +105,6 @@ def test_one_job_has_it_from_pip_as_its_users_do(name: str, outcomes: Outcomes) 
     assert "this tree instead" in outcomes[name].ran.said("gate")
 
 
-@pytest.mark.parametrize("name", SITUATIONS)
+@pytest.mark.parametrize("name", RELEASES)
 def test_nothing_ends_in_a_traceback(name: str, outcomes: Outcomes) -> None:
     assert "Traceback" not in (outcomes[name].ran.folder / "act.log").read_text(encoding="utf-8")
