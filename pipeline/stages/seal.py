@@ -48,7 +48,7 @@ def seal(name: str, state: Path) -> str:
     folder = state / "sealed" / name
     try:
         shutil.rmtree(folder, ignore_errors=True)
-        carried = [path for path in _files(state) if _belongs(path, name)]
+        carried = [path for path in _files(state, *(state / room for room in _CARRIED)) if _belongs(path, name)]
         for path in carried:
             _link(state / path, folder / path)
         lines = "".join(f"{file_sha256(folder / path)}  {path}\n" for path in carried)
@@ -62,19 +62,20 @@ def seal(name: str, state: Path) -> str:
 def unseal(state: Path, outputs: Mapping[Maker, str]) -> tuple[str, ...]:
     """Hold what lies in ``state`` against the ``outputs`` of jobs (JSON objects); return what there is to tell.
 
-    ``CorruptInput`` for a file that no sealed list names, that is not what the list says, or that such an artifact has
-    no business to bring; and for a list whose digest no job handed on. What never came is no error here: the gate
-    finds it missing.
+    ``CorruptInput`` for a file anywhere in ``state`` that no sealed list names, that is not what the list says, or that
+    such an artifact has no business to bring; and for a list whose digest no job handed on. What never came is no error
+    here: the gate finds it missing.
     """
     vouched = _vouched(outputs)
-    named: dict[str, str] = {}
+    named: set[str] = set()
     told = []
     for place in sorted((state / _SEALS).glob(f"*{_SUFFIX}")):
         name = place.name.removesuffix(_SUFFIX)
-        listed = dict(_opened(place, name, vouched.pop(output_name(name), None)))
+        listed = set(_opened(place, name, vouched.pop(output_name(name), None)))
         told.append(f"{name}: {len(listed)} files as they were sealed")
-        named |= listed
-    for path in _files(state):
+        named |= {*listed, f"{_SEALS}/{place.name}"}
+    # All of it: a tool or a source that was planted in the cache would be run by the steps that follow.
+    for path in _files(state, state):
         if str(path) not in named:
             raise CorruptInput(f"{path} came with no seal", remedy="an artifact was changed: run the workflow again")
     return (*told, *(f"{name}: never came" for name in sorted(vouched)))
@@ -108,22 +109,22 @@ def _vouch(name: str, value: str) -> tuple[str, str]:
     return artifact, digest
 
 
-def _opened(place: Path, name: str, digest: str | None) -> Iterator[tuple[str, str]]:
-    """Path and digest of each file of artifact ``name``, all of them checked."""
+def _opened(place: Path, name: str, digest: str | None) -> Iterator[str]:
+    """The path of each file of artifact ``name``, all of them checked."""
     remedy = "an artifact was changed: run the workflow again"
     if digest is None:
         raise CorruptInput(f"no job vouches for artifact {name}", remedy=remedy)
     content = _read(place)
     if hashlib.sha256(content).hexdigest() != digest:
         raise CorruptInput(f"artifact {name} is not what its job sealed", remedy=remedy)
-    for line in content.decode("utf-8", "replace").splitlines():
+    for line in content.decode("utf-8", "replace").split("\n")[:-1]:
         sha256, _, path = line.partition("  ")
         if not _belongs(PurePosixPath(path), name):
             raise CorruptInput(f"artifact {name} brings {path}, which is not for it to bring", remedy=remedy)
         file = place.parent.parent / path
         if file.is_symlink() or not file.is_file() or file_sha256(file) != sha256:
             raise CorruptInput(f"{path} is not what artifact {name} was sealed with", remedy=remedy)
-        yield path, sha256
+        yield path
 
 
 def _read(place: Path) -> bytes:
@@ -154,9 +155,9 @@ def _belongs(path: PurePosixPath, name: str) -> bool:
     return needs_gpu(parts[2]) is name.startswith(_PROOF)
 
 
-def _files(state: Path) -> list[PurePosixPath]:
-    """Every file (or link) that could be believed, relative to ``state``."""
-    found = (path for room in _CARRIED for path in (state / room).rglob("*") if path.is_symlink() or not path.is_dir())
+def _files(state: Path, *rooms: Path) -> list[PurePosixPath]:
+    """Every file (or link) in ``rooms``, relative to ``state``."""
+    found = (path for room in rooms for path in room.rglob("*") if path.is_symlink() or not path.is_dir())
     return sorted(PurePosixPath(path.relative_to(state).as_posix()) for path in found)
 
 

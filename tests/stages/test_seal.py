@@ -99,6 +99,22 @@ def _removed(state: Path) -> None:
     _first(state, "evidence/*/audit/*.json").unlink()
 
 
+def _tool(state: Path) -> None:
+    """What a later step would run: only what was fetched by its digest is held against it again."""
+    tool = state / "cache" / "tools" / "ptxas"
+    tool.parent.mkdir(parents=True)
+    tool.write_text("#!/bin/sh\n", encoding="utf-8")
+
+
+def _beside_the_lists(state: Path) -> None:
+    (state / "seals" / "lane-one.txt").write_text("", encoding="utf-8")
+
+
+def _linked_room(state: Path) -> None:
+    (state / "lanes").rename(state.parent / "rooms")
+    (state / "lanes").symlink_to(state.parent / "rooms", target_is_directory=True)
+
+
 @pytest.mark.parametrize(
     ("spoil", "told"),
     [
@@ -108,6 +124,9 @@ def _removed(state: Path) -> None:
         (_link, "is not what artifact lane-one was sealed with"),
         (_stranger, "no job vouches for artifact lane-three"),
         (_removed, "was sealed with"),
+        (_tool, "cache/tools/ptxas came with no seal"),
+        (_beside_the_lists, "seals/lane-one.txt came with no seal"),
+        (_linked_room, "lanes came with no seal"),
     ],
 )
 def test_what_was_replaced_on_the_way_is_refused(
@@ -142,6 +161,7 @@ def test_a_gpu_runner_speaks_only_of_gpus(built: tuple[Path, dict[str, str]], ar
     assert files == {str(proof.relative_to(state)), "seals/prove-sm80.sha256"}
     proof.unlink()
     shutil.copytree(folder, state, dirs_exist_ok=True)
+    shutil.rmtree(state / "sealed")  # another machine's
     assert unseal(arrived, built[1], {sealed[0]: sealed[2]})[0] == 0
     seal = state / "seals" / "prove-sm80.sha256"
     lines = (state / "seals" / "lane-one.sha256").read_text(encoding="utf-8")
