@@ -85,8 +85,9 @@ def _lanes(arguments: argparse.Namespace, plan: Plan, findings: Sequence[Finding
     if arguments.format == "json":
         return report.plan_json(plan, findings)
     if arguments.format == "github":
-        from pipeline.workflow.outputs import fitting
+        from pipeline.workflow.outputs import fitting, lane_artifact, output_names
 
+        output_names(lane_artifact(lane.id) for lane in plan.lanes)
         return fitting(report.plan_github(plan, most=GITHUB_JOBS))
     if arguments.format == "ids":
         return " ".join(lane.id for lane in plan.lanes)
@@ -119,12 +120,15 @@ def _ask_for_runners(plan: Plan, policy: Policy) -> ExitStatus:
 
 
 def _runs(arguments: argparse.Namespace, plan: Plan, policy: Policy) -> str:
-    from pipeline.matrix.gpu_runs import gpu_runs
+    from pipeline.matrix.gpu_runs import demand_runners, gpu_runs
+    from pipeline.matrix.lint import GITHUB_JOBS
     from pipeline.report import gpu_runs as report
+    from pipeline.workflow.outputs import fitting_variable
 
     runs = gpu_runs(plan, policy)
     if arguments.format == "json":
         return report.runs_json(runs)
     if arguments.format == "github":
-        return report.runs_github(runs)
+        demand_runners(runs)
+        return fitting_variable(report.runs_github(runs, most=GITHUB_JOBS))
     return report.runs_table(runs, plan, color=colored(arguments), width=terminal_width(arguments))

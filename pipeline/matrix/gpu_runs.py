@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pipeline.errors import UsageError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -51,6 +53,16 @@ def gpu_runs(plan: Plan, policy: Policy) -> tuple[GpuRun, ...]:
         fitting = [group for group in classes if policy.proves(group[0].label, target.label)]
         (fitting[0] if fitting else _added(classes)).append(target)
     return tuple(_run(group, plan.lanes) for group in classes)
+
+
+def demand_runners(runs: Iterable[GpuRun]) -> None:
+    """``UsageError`` for a run whose runner nobody named: a job would wait for it for ever."""
+    lost = [run.target.label for run in runs if not run.runner]
+    if lost:
+        raise UsageError(
+            f"no runner is named for {', '.join(lost)}, so that nothing could prove it",
+            remedy="give the target `runner: [self-hosted, …]`, or say which weaker proof `suffices`",
+        )
 
 
 def _added(classes: list[list[Target]]) -> list[Target]:

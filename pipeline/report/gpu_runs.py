@@ -6,6 +6,7 @@ import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pipeline.errors import UsageError
 from pipeline.model.document import document
 from pipeline.report.color import paint
 from pipeline.report.columns import columns
@@ -23,8 +24,12 @@ def runs_json(runs: Sequence[GpuRun]) -> str:
     return document("gpu-runs", {"runs": [_run(run) for run in runs]})
 
 
-def runs_github(runs: Sequence[GpuRun]) -> str:
-    """``{"include": […]}`` on one line for ``fromJSON``: one job for each run."""
+def runs_github(runs: Sequence[GpuRun], *, most: int) -> str:
+    """``{"include": […]}`` on one line for ``fromJSON``, a job for each run; ``UsageError`` for more than ``most``."""
+    if len(runs) > most:
+        raise UsageError(
+            f"{len(runs)} GPU runs, and GitHub starts at most {most} jobs of a matrix", remedy="promise fewer targets"
+        )
     return json.dumps({"include": [_run(run) for run in runs]}, separators=(",", ":"))
 
 

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 _MOST = 1 << 18
 """Most characters of one of the two matrices: a job's outputs may have 1 MB together, counted as UTF-16."""
 
+_MOST_VARIABLE = 130_000
+"""Most characters of what a job gets in its environment: Linux takes 128 KiB for a variable with its name
+(MAX_ARG_STRLEN, https://man7.org/linux/man-pages/man2/execve.2.html)."""
+
 _UNFIT = re.compile(r"[^A-Za-z0-9]")
 
 
@@ -55,11 +59,16 @@ def output_names(artifacts: Iterable[str]) -> tuple[str, ...]:
     return tuple(output_name(same[0]) for same in by_name.values())
 
 
-def fitting(matrix: str) -> str:
+def fitting(matrix: str, most: int = _MOST) -> str:
     """The text of a matrix as it is; ``UsageError`` when GitHub would not take it as an output of the job `plan`."""
-    if len(matrix) > _MOST:
+    if len(matrix) > most:
         raise UsageError(
-            f"a matrix of {len(matrix)} characters is too long for an output of a job ({_MOST})",
+            f"a matrix of {len(matrix)} characters is too long for an output of a job ({most})",
             remedy="select with --lane, or promise fewer targets",
         )
     return matrix
+
+
+def fitting_variable(matrix: str) -> str:
+    """The text of a matrix that `watch` has in its environment too; ``UsageError`` as of ``fitting``."""
+    return fitting(matrix, _MOST_VARIABLE)

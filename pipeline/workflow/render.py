@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pipeline.errors import UsageError
-from pipeline.matrix.gpu_runs import asked_targets, run_id
+from pipeline.matrix.gpu_runs import asked_targets, demand_runners, run_id
 from pipeline.workflow.outputs import lane_artifact, output_names, proof_artifact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+    from collections.abc import Callable, Mapping, Sequence, Set
 
     from pipeline.matrix.gpu_runs import GpuRun
     from pipeline.model.lane import Plan
@@ -86,7 +86,7 @@ def render(
     """
     called = kind is Kind.GATE
     if not called:
-        _demand_runners(runs)
+        demand_runners(runs)
     kinds = _EVERY_DESTINATION if called else frozenset(publisher.kind for publisher in plan.publishers)
     values = {
         "uses": _pinned(actions),
@@ -114,7 +114,7 @@ def render(
 
 
 def _proof_outputs(plan: Plan) -> tuple[str, ...]:
-    return output_names(proof_artifact(run_id(target)) for target in asked_targets(plan))
+    return output_names(dict.fromkeys(proof_artifact(run_id(target)) for target in asked_targets(plan)))
 
 
 def _directories(plan: Plan) -> list[str]:
@@ -195,12 +195,3 @@ def _pinned(actions: Mapping[str, Action]) -> Callable[[str], str]:
         return actions[name].uses
 
     return uses
-
-
-def _demand_runners(runs: Iterable[GpuRun]) -> None:
-    lost = [run.target.label for run in runs if not run.runner]
-    if lost:
-        raise UsageError(
-            f"no runner is named for {', '.join(lost)}, so that nothing could prove it",
-            remedy="give the target `runner: [self-hosted, …]`, or say which weaker proof `suffices`",
-        )
