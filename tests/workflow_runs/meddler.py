@@ -33,6 +33,13 @@ def evidence() -> None:
     record.write_text(record.read_text(encoding="utf-8").replace('"examined": ', '"examined": 1'), encoding="utf-8")
 
 
+def tool() -> None:
+    """A program where later steps keep theirs, in an artifact that is otherwise as it was."""
+    place = STORE / "lane-good" / "cache" / "tools" / "ptxas"
+    place.parent.mkdir(parents=True)
+    place.write_text("#!/bin/sh\n", encoding="utf-8")
+
+
 def other_commit() -> None:
     """The whole artifact of another commit, with seals of its own that fit."""
     shutil.rmtree("lane-good")
@@ -54,6 +61,7 @@ WHEN = {
     "bundle": ("lane-good", bundle),
     "resealed-bundle": ("lane-good", resealed_bundle),
     "evidence": ("lane-good", evidence),
+    "tool": ("lane-good", tool),
     "other-commit": ("lane-good", other_commit),
     "lane-gone": ("lane-good", lane_gone),
     "proof-gone": ("prove-", proof_gone),

@@ -69,7 +69,7 @@ def bundle(folder: Path, made: Json, files: Mapping[str, Path]) -> Json:
     """A prebuilt bundle in ``folder`` for lane ``made``, as an entry of ``sources``."""
     top = f"{made['bundle']['name']}-{made['bundle']['version']}"
     file = folder / f"{top}-linux-x86_64.tar.gz"
-    with tarfile.open(file, "w:gz") as tar:
+    with tarfile.open(file, "w:gz", compresslevel=1) as tar:
         for name, path in files.items():
             tar.add(path, f"{top}/{name}")
     return {"file": file.name, "sha256": file_sha256(file)}

@@ -68,7 +68,8 @@ def other_bundle(repository: Repository) -> None:
 def passes_of_before(repository: Repository) -> None:
     """Commit the records of a commit at which everything passed, then make the server answer wrongly."""
     repository.cubingate("run", "--lane", "good")
-    shutil.rmtree(repository.folder / ".cubingate" / "cache")
+    for room in ("cache", "lanes"):
+        shutil.rmtree(repository.folder / ".cubingate" / room)
     matrix = repository.folder / "matrix.yaml"
     words = matrix.read_text(encoding="utf-8")
     assert words.count("    - '{model}'\n") == 1
@@ -134,6 +135,7 @@ ARTIFACTS = {
     "a bundle is replaced and sealed": Situation((NOT_THE_JOBS,), meddle="resealed-bundle"),
     "a bundle is replaced after the gate": Situation((NOT_THE_JOBS,), where="publish", meddle="bundle-after-the-gate"),
     "evidence is replaced": Situation(("/smoke@cpu/", NOT_AS_SEALED), meddle="evidence"),
+    "a tool is planted": Situation(("cache/tools/ptxas came with no seal",), meddle="tool"),
     "an artifact of another commit": Situation((NOT_THE_JOBS,), meddle="other-commit"),
     "the artifact of a lane vanishes": Situation(("lane_good: never came", "good is refused"), meddle="lane-gone"),
     "the evidence of a GPU vanishes": Situation(
