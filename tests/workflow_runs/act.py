@@ -13,7 +13,6 @@ used: what counts are the publish folder, the artifacts, and what the gate and i
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -33,7 +32,6 @@ HERE = Path(__file__).resolve().parent
 HOSTED = "ubuntu-24.04"
 PATH = f"{sys.base_prefix}/bin:/usr/bin:/bin"
 """Where a job finds its programs; the Python is the one that the wheels are for."""
-_PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +114,7 @@ def _bare(folder: Path) -> dict[str, str]:
     """As little as a job may count on: what a fresh Debian has, and a home of its own."""
     home = folder / "home"
     home.mkdir()
-    kept = {name: os.environ[name] for name in _PROXIES if name in os.environ}
-    return {"PATH": PATH, "HOME": str(home), "LANG": "C.UTF-8", "ACT_DISABLE_VERSION_CHECK": "1", **kept}
+    return {"PATH": PATH, "HOME": str(home), "LANG": "C.UTF-8", "ACT_DISABLE_VERSION_CHECK": "1"}
 
 
 def _stand_ins() -> Iterator[str]:
