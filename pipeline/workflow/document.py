@@ -41,6 +41,12 @@ class Step:
         """What the action is given."""
         return _mapping(self.content.get("with"))
 
+    @property
+    def decides(self) -> bool:
+        """Whether its job fails whenever it does: it is not skipped, let pass, or swallowed by its own script."""
+        swallowed = "||" in self.run or "set +e" in self.run
+        return "if" not in self.content and not _tolerates(self.content) and not swallowed
+
     def is_action(self, name: str) -> bool:
         """Whether it uses action ``name``, of whatever version."""
         return self.uses.partition("@")[0] == name
@@ -69,6 +75,11 @@ class Job:
         return re.sub(r"^\$\{\{|\}\}$", "", str(self.content.get("if") or "").strip()).strip()
 
     @property
+    def may_fail(self) -> bool:
+        """Whether the jobs that need it may be told of a success when it failed."""
+        return _tolerates(self.content)
+
+    @property
     def permissions(self) -> dict[str, str] | None:
         """What its token may do; ``None`` where the job does not say."""
         return _permissions(self.content.get("permissions"))
@@ -90,6 +101,11 @@ class Job:
         # `… && 'a' || 'b'` is one of its literals; comparisons stand before the `&&`.
         values = [_LITERAL.fullmatch(part.rpartition("&&")[2].strip()) for part in whole[1].split("||")]
         return all(value is not None and value[1] in labels for value in values)
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """What GitHub evaluates in it, without literals."""
+        return tuple(_LITERAL.sub("", each) for each in _EXPRESSION.findall(self.text))
 
     @property
     def text(self) -> str:
@@ -129,7 +145,7 @@ def read_document(text: str) -> Document:
     """The file's content; ``UsageError`` when it is neither a workflow nor an action."""
     try:
         content = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # a date that no calendar has is a ValueError
         raise UsageError(f"not YAML: {str(error).splitlines()[0]}") from error
     if not isinstance(content, dict) or not {"jobs", "runs"} & content.keys():
         raise UsageError("neither a workflow nor an action")
@@ -137,6 +153,10 @@ def read_document(text: str) -> Document:
     triggers = _words(content.get(True, content.get("on")))
     jobs = tuple(Job(str(name), job) for name, job in _mapping(content.get("jobs")).items() if isinstance(job, dict))
     return Document(content, triggers, jobs, _steps("the action", _mapping(content.get("runs")).get("steps")))
+
+
+def _tolerates(content: Json) -> bool:
+    return content.get("continue-on-error", False) is not False
 
 
 def _mapping(written: Any) -> Json:

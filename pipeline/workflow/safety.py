@@ -17,11 +17,14 @@ if TYPE_CHECKING:
     from pipeline.workflow.actions import Known
     from pipeline.workflow.document import Document, Job
 
-_UNTRUSTED = {"pull_request", "pull_request_target"}
+_UNTRUSTED = {"pull_request", "pull_request_target", "pull_request_review", "pull_request_review_comment"}
+"""Triggers that run what a stranger wrote."""
 _BORROWED = {"pull_request_target", "workflow_run", "issue_comment"}
 """Triggers that give a stranger's words the repository's own rights."""
 _PINNED = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?P<path>/[\w./-]+)?@(?P<commit>[0-9a-f]{40})", re.ASCII)
-_SECRET = re.compile(r"\b(secrets\b|github\s*(\.\s*token|\[))")
+_SECRET = re.compile(r"\b(secrets\b|github\s*(\.\s*token|\[))", re.IGNORECASE)
+_WHOLE_CONTEXT = re.compile(r"(?<![\w.-])github\b(?!\s*\.\s*\w)", re.IGNORECASE)
+"""The context ``github`` as a value: the token is part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +57,14 @@ def writing_is_guarded(document: Document, known: Known) -> Iterator[str]:
 def secrets_stay_hosted(document: Document, known: Known) -> Iterator[str]:
     """No secret reaches a runner that is not thrown away afterwards, and none a workflow that strangers start."""
     for job in document.jobs:
-        if _SECRET.search(job.text) and not (job.hosted(known.hosted) and not _UNTRUSTED & set(document.triggers)):
+        if _has_secret(job) and not (job.hosted(known.hosted) and not _UNTRUSTED & set(document.triggers)):
             yield f"job {job.id} has a secret"
     if _SECRET.search(str(document.content.get("env", ""))):
         yield "all jobs have a secret"
+
+
+def _has_secret(job: Job) -> bool:
+    return bool(_SECRET.search(job.text)) or any(map(_WHOLE_CONTEXT.search, job.expressions))
 
 
 def strangers_stay_outside(document: Document, known: Known) -> Iterator[str]:
@@ -123,7 +130,7 @@ def artifacts_are_sealed(document: Document, _: Known) -> Iterator[str]:
         for step in job.steps:
             if step.is_action("actions/download-artifact"):
                 waiting = True
-            elif _compares(step.run) and "needs." in str(step.content.get("env", "")):
+            elif _compares(step.run) and step.decides and "needs." in str(step.content.get("env", "")):
                 waiting = False
             elif waiting:
                 break
@@ -136,12 +143,15 @@ def _compares(script: str) -> bool:
 
 
 def the_gate_decides(document: Document, _: Known) -> Iterator[str]:
-    """Whatever publishes waits for a gate that always runs, looks at every other job, and said yes."""
-    gates = {job.id: job for job in document.jobs if any("cubingate gate" in step.run for step in job.steps)}
+    """Whatever publishes waits for the yes of a gate that always runs, looks at every other job, and fails for a no."""
+    judging = {job.id: [step for step in job.steps if "cubingate gate" in step.run] for job in document.jobs}
+    gates = {job.id: job for job in document.jobs if judging[job.id]}
     publishing = [job for job in document.jobs if any("cubingate publish" in step.run for step in job.steps)]
     for gate in gates.values():
         if gate.condition != "always()":
             yield f"job {gate.id} can be skipped"
+        if gate.may_fail or not all(step.decides for step in judging[gate.id]):
+            yield f"job {gate.id} may succeed although the gate says no"
         others = {job.id for job in document.jobs if job not in publishing} - {gate.id}
         yield from (f"job {gate.id} does not wait for {other}" for other in sorted(others - set(gate.needs)))
     for job in publishing:

@@ -79,3 +79,9 @@ def test_which_runner_is_githubs_own(runs_on: Any, hosted: bool) -> None:
 def test_the_key_on_is_read_whatever_yaml_makes_of_it() -> None:
     for text in ("on: push", "'on': push", "on: [push]", "on: {push: }", "true: push"):
         assert read_document(f"{text}\njobs: {{}}").triggers == ("push",)
+
+
+@pytest.mark.parametrize("value", ["2026-02-31", "!!int x", "!!binary x", "*a", "[" * 3000])
+def test_values_that_no_yaml_has_are_a_wrong_use(value: str) -> None:
+    with pytest.raises(UsageError, match="not YAML"):
+        read_document(f"jobs: {{}}\nx: {value}\n")
