@@ -62,7 +62,7 @@ class GithubActions(Github):
 
     def organization(self) -> str:
         """The organization whose repository this is; empty where it is a person's."""
-        owner = self._json("GET", "").get("owner")
+        owner = self._repository().get("owner")
         if not isinstance(owner, dict) or not {"type", "login"} <= owner.keys():
             raise InfrastructureError("GitHub answers something other than a repository")
         return str(owner["login"]) if owner["type"] == "Organization" else ""
@@ -95,7 +95,7 @@ def _listed(answer: requests.Response, name: str) -> tuple[list[Any], int]:
     try:
         content = answer.json()
         rows, total = content[name], content["total_count"]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         rows, total = None, None
     if not isinstance(rows, list) or not isinstance(total, int):
         raise InfrastructureError(f"GitHub answers something other than a list of {name}")

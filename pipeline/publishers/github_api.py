@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import InfrastructureError, UsageError
+from pipeline.model.paths import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,6 +69,7 @@ class Github:
 
         self._api = f"{api.rstrip('/')}/repos/{repository}"
         self._sleep = sleep
+        self._token = token
         self._session = requests.Session()
         self._session.trust_env = False  # a .netrc must not replace the token that was asked for
         self._session.headers.update(
@@ -85,8 +87,7 @@ class Github:
 
     def may_push(self) -> bool:
         """Whether the token may write to the repository, which making a release needs."""
-        answer = self._json("GET", "")
-        permissions = answer.get("permissions")
+        permissions = self._repository().get("permissions")
         return isinstance(permissions, dict) and permissions.get("push") is True
 
     def public_release(self, tag: str) -> Release | None:
@@ -174,6 +175,12 @@ class Github:
             answer.close()
         return digest.hexdigest()
 
+    def _repository(self) -> dict[str, Any]:
+        answer = self._json("GET", "")
+        if not isinstance(answer, dict):
+            raise InfrastructureError("GitHub answers something other than a repository")
+        return answer
+
     def _pages(self, path: str) -> Iterator[Any]:
         for page in range(1, _MOST_PAGES + 1):
             rows = self._json("GET", f"{path}?per_page={_PAGE}&page={page}")
@@ -189,7 +196,7 @@ class Github:
         answer = call(verb, self._api + path, json=content)
         try:
             return answer.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             raise InfrastructureError(f"GitHub answers something other than JSON to {verb} {path}") from None
 
     def _repeated(self, verb: str, address: str, **settings: Any) -> requests.Response:
@@ -221,7 +228,7 @@ class Github:
             self._sleep(wait)
             raise InfrastructureError("GitHub's rate limit was reached", remedy="publish again: what was sent is kept")
         if answer.status_code >= 400:
-            raise Refusal(call, answer.status_code, _words(answer))
+            raise Refusal(call, answer.status_code, _words(answer, self._token))
         return answer
 
 
@@ -235,20 +242,22 @@ def _asked_to_wait(answer: requests.Response) -> float | None:
     if answer.status_code not in {403, 429}:
         return None
     after, reset = answer.headers.get("Retry-After", ""), answer.headers.get("X-RateLimit-Reset", "")
-    if after.isdigit():
+    if after.isdecimal():
         return float(after)
-    if answer.headers.get("X-RateLimit-Remaining") == "0" and reset.isdigit():
+    if answer.headers.get("X-RateLimit-Remaining") == "0" and reset.isdecimal():
         return max(0.0, float(reset) - time.time())
     return None
 
 
-def _words(answer: requests.Response) -> str:
+def _words(answer: requests.Response, token: str) -> str:
+    """GitHub's own, on one line; none where they repeat the token."""
     try:
         told = answer.json()
         errors = [str(row.get("code")) for row in told.get("errors", []) if isinstance(row, dict)]
-        return ", ".join([str(told["message"]), *errors])[:_WORDS]
-    except (ValueError, KeyError, TypeError, AttributeError):
+        words = ", ".join([str(told["message"]), *errors])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return "no reason given"
+    return "no reason that can be repeated" if token in words else printable(words[:_WORDS])
 
 
 def _release(row: Any) -> Release:
@@ -261,7 +270,7 @@ def _release(row: Any) -> Release:
             upload_url=str(row["upload_url"]),
             html_url=str(row["html_url"]),
         )
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise InfrastructureError("GitHub answers something other than a release") from None
 
 
@@ -275,7 +284,7 @@ def _object(row: Any) -> tuple[str, str]:
 def _asset(row: Any) -> Asset:
     try:
         return Asset(int(row["id"]), str(row["name"]), int(row["size"]), row["state"] == "uploaded")
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise InfrastructureError("GitHub answers something other than an asset") from None
 
 

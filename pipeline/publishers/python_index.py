@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError, Refused, UsageError
+from pipeline.model.paths import printable
 from pipeline.publishers.staging import check_names, copied
 
 if TYPE_CHECKING:
@@ -70,11 +71,14 @@ class PythonIndex:
         url = self._listed(file.name.partition("-")[0]).get(file.name)
         if url is None:
             return False
-        digest = hashlib.sha256()
+        digest, size = hashlib.sha256(), 0
         with requests.get(url, stream=True, timeout=_TIMEOUT) as answer:
             answer.raise_for_status()
             for chunk in answer.iter_content(1 << 20):
                 digest.update(chunk)
+                size += len(chunk)
+                if size > file.size:
+                    break  # it is other bytes, however many there are
         if digest.hexdigest() != file.sha256:
             raise UsageError(
                 f"the index has {file.name} with other bytes, and files there are never replaced",
@@ -111,10 +115,12 @@ class PythonIndex:
 
 @contextlib.contextmanager
 def _index_errors(place: str) -> Iterator[None]:
-    """What twine and requests raise, by kind: their words may repeat an address with credentials in it."""
+    """What twine and requests raise, by kind: their words may repeat an address with a password or signature in it."""
+    from zipfile import BadZipFile
+
     import requests
     from pypi_simple.errors import UnsupportedContentTypeError, UnsupportedRepoVersionError
-    from twine.exceptions import TwineException
+    from twine.exceptions import InvalidDistribution, TwineException
 
     host = place.partition("//")[2].partition("/")[0].rpartition("@")[2]
     try:
@@ -128,5 +134,11 @@ def _index_errors(place: str) -> Iterator[None]:
         raise InfrastructureError(f"{host} answers {status}", remedy="publish again: what was sent is kept") from None
     except (requests.RequestException, UnsupportedContentTypeError, UnsupportedRepoVersionError) as error:
         raise InfrastructureError(f"{host} cannot be reached: {type(error).__name__}", remedy="publish again") from None
+    except (ValueError, RecursionError):  # of pages, and of addresses in them, that are none
+        raise InfrastructureError(f"{host} answers something other than an index does") from None
+    except (InvalidDistribution, BadZipFile) as error:
+        raise UsageError(f"twine refuses what is no wheel: {printable(str(error))}") from None
     except TwineException as error:
-        raise UsageError(f"twine refuses: {type(error).__name__}: {error}") from None
+        raise UsageError(
+            f"twine refuses: {type(error).__name__}", remedy=f"check the address of {host} in upload:"
+        ) from None
