@@ -59,7 +59,7 @@ def watch(
     since = answered = busy = clock()
     while True:
         try:
-            jobs = [job for job in github.jobs(watched.run) if _named(job, watched)]
+            jobs = [job for job in github.jobs(watched.run) if _own(job) in watched.names]
             answered = clock()
         except InfrastructureError:
             if clock() - answered > watched.patience:
@@ -86,7 +86,7 @@ def standing(jobs: Sequence[RunJob], watched: Watch, *, since: datetime, busy: d
     GitHub lists the jobs of a matrix when it starts them; that they are not there yet is waiting, too.
     """
     states = {job.state for job in jobs}
-    if len(jobs) >= len(watched.names) and states <= {JobState.ENDED}:
+    if {_own(job) for job in jobs} >= watched.names and states <= {JobState.ENDED}:
         return Waiting.ENDED
     if now - since > watched.longest:
         return Waiting.IN_VAIN
@@ -94,9 +94,9 @@ def standing(jobs: Sequence[RunJob], watched: Watch, *, since: datetime, busy: d
     return Waiting.IN_VAIN if now - max(queued, since, busy) > watched.patience else Waiting.ON
 
 
-def _named(job: RunJob, watched: Watch) -> bool:
-    """A job of a workflow that another one calls has its caller's name before its own."""
-    return job.name.rpartition(" / ")[2] in watched.names
+def _own(job: RunJob) -> str:
+    """Its name alone: a job of a workflow that another one calls has its caller's name before its own."""
+    return job.name.rpartition(" / ")[2]
 
 
 def _cancel(github: GithubActions, run: str) -> None:

@@ -125,6 +125,20 @@ def test_a_caller_has_its_name_before_the_jobs() -> None:
     assert watched(repository, names=frozenset({A30}))[0]
 
 
+@pytest.mark.parametrize("listed", [[A30, A30], [f"other / {A30}", f"release / {A30}"]])
+def test_a_job_that_is_listed_twice_is_not_another_that_ended(listed: list[str]) -> None:
+    """Pages of a list that grows repeat rows; and a workflow may call two gates."""
+    repository = Repository(jobs=[job(name, "completed") for name in listed])
+
+    def happens(minute: int) -> None:
+        if minute == 5:
+            repository.jobs.append(job(H200, "in_progress"))
+        if minute == 50:
+            repository.jobs[-1] = job(H200, "completed")
+
+    assert watched(repository, happens) == (True, [], timedelta(minutes=50))
+
+
 def test_an_api_that_forbids_ends_the_watch() -> None:
     with pytest.raises(Refusal, match="403"):
         watched(Repository(jobs=jobs("queued", "queued"), refuses={"/jobs": 403}))
