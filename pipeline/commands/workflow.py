@@ -42,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     job.add_argument(
         "--check",
         action="store_true",
-        help="instead, compare with .github/workflows/KIND.yml beside the matrix file, and hold every workflow and "
+        help="instead, compare with .github/workflows/KIND.yml of the matrix file's repository, and hold every workflow and "
         "action there against the properties of docs/workflow.md: status 1 with a diff, or with what is unsafe",
     )
     job.add_argument("--seal", metavar="NAME", help="in a job: gather what artifact NAME is to hold, print its digest")
@@ -94,7 +94,7 @@ def _check(arguments: argparse.Namespace) -> ExitStatus:
 
     ``UsageError`` when there is no workflow to check.
     """
-    root = arguments.matrix.parent / ".github"
+    root = _repository_of(arguments.matrix) / ".github"
     files = {kind: root / "workflows" / f"{kind}.yml" for kind in ([arguments.kind] if arguments.kind else KINDS)}
     there = {kind: file for kind, file in files.items() if file.is_file()}
     if not there:
@@ -107,7 +107,7 @@ def _check(arguments: argparse.Namespace) -> ExitStatus:
 
 
 def _stale(arguments: argparse.Namespace, kind: str, file: Path) -> list[str]:
-    written = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    written = _read(file).splitlines(keepends=True)
     rendered = _rendered(arguments, kind).splitlines(keepends=True)
     return list(difflib.unified_diff(written, rendered, str(file), "as it is rendered now"))
 
@@ -122,8 +122,24 @@ def _unsafe(file: Path) -> list[str]:
     from pipeline.workflow.actions import load_known
     from pipeline.workflow.safety import violations
 
-    found = violations(file.read_text(encoding="utf-8"), load_known())
+    try:
+        found = violations(_read(file), load_known())
+    except UsageError as error:
+        raise UsageError(f"{file}: {error.message}", remedy=error.remedy) from error
     return [f"{file}: {violation.what} ({violation.property})" for violation in found]
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file}: not UTF-8", remedy="GitHub takes no other workflow") from error
+
+
+def _repository_of(matrix: Path) -> Path:
+    """The folder in which jobs begin: that of the checkout, or of the matrix file where there is none."""
+    here = matrix.parent.resolve()
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
 
 
 def _rendered(arguments: argparse.Namespace, kind: str) -> str:
@@ -141,10 +157,14 @@ def _rendered(arguments: argparse.Namespace, kind: str) -> str:
         Kind(kind),
         plan,
         gpu_runs(plan, load_policy()),
-        Repository(matrix_file=arguments.matrix.name, install=arguments.install),
+        Repository(_in_repository(arguments.matrix), arguments.install),
         actions=load_actions(),
         templates=find_resources().templates,
     )
+
+
+def _in_repository(matrix: Path) -> str:
+    return (matrix.parent.resolve() / matrix.name).relative_to(_repository_of(matrix)).as_posix()
 
 
 def _unseal(arguments: argparse.Namespace) -> ExitStatus:

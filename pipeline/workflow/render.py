@@ -6,7 +6,7 @@ import json
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -107,7 +107,7 @@ def render(
         "permissions": permissions(kinds),
         "tokens": tokens(kinds),
         "secrets": sorted(set(re.findall(r"secrets\.(\w+)", str(tokens(kinds))))),
-        "directories": ["${{ inputs.published }}"] if called else _directories(plan),
+        "directories": ["${{ inputs.published }}"] if called else _directories(plan, repository.matrix_file),
     }
     environment = _environment(templates)
     return environment.get_template(f"{kind}.yml").render(values).rstrip("\n") + "\n"
@@ -117,11 +117,11 @@ def _proof_outputs(plan: Plan) -> tuple[str, ...]:
     return output_names(dict.fromkeys(proof_artifact(run_id(target)) for target in asked_targets(plan)))
 
 
-def _directories(plan: Plan) -> list[str]:
-    """Where directory publishers publish to, from the folder of the matrix file: the plan names them from wherever."""
-    here = plan.matrix_file.parent
+def _directories(plan: Plan, matrix_file: str) -> list[str]:
+    """Where directory publishers publish to, from the top of the repository: the plan names them from wherever."""
+    here, top = plan.matrix_file.parent, PurePosixPath(matrix_file).parent
     locations = (Path(each.location) for each in plan.publishers if each.kind == "directory")
-    return [_plain(str(path.relative_to(here) if path.is_relative_to(here) else path)) for path in locations]
+    return [_plain(str(top / path.relative_to(here) if path.is_relative_to(here) else path)) for path in locations]
 
 
 def permissions(kinds: Set[str]) -> tuple[Permission, ...]:

@@ -71,6 +71,39 @@ def test_a_workflow_beside_them_that_is_unsafe_is_told(matrix: Path, capsys: pyt
     assert "actions/checkout@v6 is not pinned by a commit (actions-are-pinned)" in told.err
 
 
+@pytest.mark.parametrize("content", [b"# \xe9\non: push\njobs: {}\n", b"on: 2026-02-31\n", b"name: x\n"])
+def test_a_file_that_is_no_workflow_is_named(matrix: Path, content: bytes, capsys: pytest.CaptureFixture[str]) -> None:
+    (committed(matrix) / "other.yml").write_bytes(content)
+    assert run(["workflow", "--matrix", str(matrix), "--check"]) == 2
+    assert "other.yml: " in capsys.readouterr().err
+
+
+def test_line_endings_are_no_edit(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Git on Windows may write them into the working tree."""
+    for file in committed(matrix).iterdir():
+        file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
+    assert (run(["workflow", "--matrix", str(matrix), "--check"]), capsys.readouterr().out) == (0, "")
+
+
+def test_the_matrix_may_lie_in_a_folder_of_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Jobs begin at the top of the checkout, wherever the command was called."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "release").mkdir()
+    publishers = "publishers: {dist: {kind: directory, location: dist}}\n"
+    matrix = write(tmp_path / "release", f"{HEAD}matrix: {{include: [{CPU}]}}\n{publishers}")
+    workflows = tmp_path / ".github" / "workflows"
+    workflows.mkdir(parents=True)
+    assert run(["workflow", "--matrix", str(matrix), "--output", str(workflows / "release.yml")]) == 0
+    written = (workflows / "release.yml").read_text(encoding="utf-8")
+    assert '          MATRIX: "release/matrix.yaml"\n' in written
+    assert "\n            release/dist\n" in written
+    monkeypatch.chdir(matrix.parent)
+    capsys.readouterr()
+    assert (run(["workflow", "--check"]), capsys.readouterr().out) == (0, "")
+
+
 def test_nothing_to_check_is_a_wrong_use(matrix: Path) -> None:
     assert run(["workflow", "--matrix", str(matrix), "--check"]) == 2
 
