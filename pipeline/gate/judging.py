@@ -10,8 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pipeline.evidence import scope_of
+from pipeline.gate.audited import passes
 from pipeline.gate.standing import CheckStanding, Standing
-from pipeline.gate.targets import passes, stand_target
+from pipeline.gate.targets import stand_target
 from pipeline.gate.verdict import LaneVerdict
 from pipeline.gate.waivers import waive
 from pipeline.model.finding import Status

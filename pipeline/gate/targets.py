@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pipeline.gate.standing import Standing, TargetStanding, word_of
-from pipeline.model.finding import Status, Verdict
+from pipeline.gate.audited import fails_elsewhere, failure_of, passed_rules, passes
+from pipeline.gate.standing import Standing, TargetStanding
+from pipeline.model.finding import Status
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -66,14 +67,24 @@ def _inferred(
     why = f"{lacking.check}: {lacking.reason}" if lacking else ""
     if audit is None or audit.evidence is None:
         return TargetStanding(target, Standing.MISSING, why or _NOTHING_KNOWN, elsewhere=elsewhere)
-    if audit.standing is not Standing.INFERRED or not passes(audit.evidence, target.label):
-        reason = f"audit: {audit.reason or 'has no passing verdict for it'}"
+    if not _speaks_for(audit, target.label):
+        against = failure_of(audit.evidence, target.label) if audit.standing is Standing.FAILED else ""
+        reason = f"audit: {against or audit.reason or 'has no passing verdict for it'}"
         standing = Standing.FAILED if audit.standing is Standing.FAILED else Standing.MISSING
         return TargetStanding(target, standing, reason, elsewhere=elsewhere)
-    rules = _rules(audit.evidence)
+    rules = passed_rules(audit.evidence)
     if waived is not None:
         return TargetStanding(target, Standing.WAIVED, waived.reason, rules=rules, elsewhere=elsewhere)
     return TargetStanding(target, Standing.INFERRED, why, rules=rules, elsewhere=elsewhere)
+
+
+def _speaks_for(audit: CheckStanding, label: str) -> bool:
+    """Whether the bytes say that the target is served; an audit that failed for other targets alone says so too."""
+    if audit.evidence is None or not passes(audit.evidence, label):
+        return False
+    return audit.standing is Standing.INFERRED or (
+        audit.standing is Standing.FAILED and fails_elsewhere(audit.evidence, label)
+    )
 
 
 def _proving(target: Target, lane: Lane) -> tuple[str, ...]:
@@ -89,23 +100,3 @@ def _elsewhere(target: Target, about: Iterable[Evidence], policy: Policy) -> tup
         if record.outcome.status is Status.PASS and record.machine.sm == target.sm
     )
     return tuple(dict.fromkeys(label for label in labels if label and not policy.proves(label, target.label)))
-
-
-def passes(audit: Evidence, label: str) -> bool:
-    """Whether that audit's verdict on a target (``80@535.288.01``) is a pass; a rehearsal has an audit's document."""
-    rows = audit.document.get("targets")
-    for row in rows if isinstance(rows, list) else ():
-        if isinstance(row, dict) and f"{row.get('sm')}@{row.get('driver')}" == label:
-            return row.get("verdict") == Verdict.PASS.value
-    return False
-
-
-def _rules(audit: Evidence) -> tuple[str, ...]:
-    """The rules of the audit that passed; those that had nothing to look at prove nothing."""
-    rows = audit.document.get("outcomes")
-    passed = (
-        [row for row in rows if isinstance(row, dict) and row.get("status") == Status.PASS.value]
-        if isinstance(rows, list)
-        else []
-    )
-    return tuple(word_of(row.get("rule")) for row in passed)

@@ -151,6 +151,30 @@ def test_a_failed_audit_and_a_missing_one_are_told_apart(tmp_path: Path) -> None
     assert judged(LANE, artifact)[1].standing is Standing.MISSING
 
 
+ERROR = {"rule": "arch-missing", "severity": "error", "observed": "nothing for sm_89", "remedy": "build for it"}
+
+
+@pytest.mark.parametrize(
+    ("targets", "standing", "reason"),
+    [
+        (["89@550.54.14"], Standing.INFERRED, f"load@{LABEL}: no evidence"),
+        (["89@550.54.14", LABEL], Standing.FAILED, "audit: arch-missing: nothing for sm_89; build for it"),
+        ([], Standing.FAILED, "audit: arch-missing: nothing for sm_89; build for it"),
+        (None, Standing.FAILED, "audit: arch-missing: nothing for sm_89; build for it"),
+    ],
+    ids=["another target", "this one too", "all targets", "nobody knows which"],
+)
+def test_an_audit_that_failed_for_another_target_says_so_and_still_refuses(
+    tmp_path: Path, targets: list[str] | None, standing: Standing, reason: str
+) -> None:
+    artifact = bundle(tmp_path, LANE)
+    failed = audit(LANE, artifact, status=Status.FAIL)
+    failed = replace(failed, document={**failed.document, "findings": [{**ERROR, "targets": targets}]})
+    verdict, target = judged(LANE, artifact, failed)
+    assert not verdict.approved
+    assert (target.standing, target.reason) == (standing, reason)
+
+
 def test_a_waived_proof_is_waived_and_not_inferred(tmp_path: Path) -> None:
     waivers = tuple(Waiver(check, "the runner is being repaired", "ops", "2026-01-02") for check in PROMISED.checks)
     lane = replace(LANE, waivers=waivers)
