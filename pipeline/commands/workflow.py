@@ -42,8 +42,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     job.add_argument(
         "--check",
         action="store_true",
-        help="instead, compare with .github/workflows/KIND.yml of the matrix file's repository, and hold every workflow "
-        "and action there against the properties of docs/workflow.md: status 1 with a diff, or with what is unsafe",
+        help="instead, compare with .github/workflows/KIND.yml of the matrix file's repository, and hold every "
+        "workflow and action there against the properties of docs/workflow.md: status 1 with a diff, or what is unsafe",
     )
     job.add_argument("--seal", metavar="NAME", help="in a job: gather what artifact NAME is to hold, print its digest")
     job.add_argument(
