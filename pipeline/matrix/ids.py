@@ -20,6 +20,8 @@ T = TypeVar("T")
 Archs = tuple[TargetArch, ...]
 
 _IN_THE_BASE = ("id", "flavour", "platform", "toolkit", "archs")
+_LONGEST = 100
+"""Characters of an id that is made; the schema takes as many of one that is written."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9._]+")
 
 
@@ -43,6 +45,14 @@ def repeated(rows: Sequence[Row], ids: Sequence[str]) -> Iterator[Mistake]:
         if len(same) > 1:
             message = f"{len(same)} lanes would be called {lane_id!r}, the first from line {same[0].position.line}"
             yield same[1].wrong("id", message, "give each an id: of its own")
+
+
+def too_long(rows: Sequence[Row], ids: Sequence[str]) -> Iterator[Mistake]:
+    """One mistake for each id that would be too long a name for a folder, an artifact or a job."""
+    for row, lane_id in zip(rows, ids, strict=True):
+        if len(lane_id) > _LONGEST:
+            message = f"a lane id of {len(lane_id)} characters is made of what the axes say, {lane_id[:40]}…"
+            yield row.wrong("id", message, f"at most {_LONGEST}: include the lane instead, with an id: of its own")
 
 
 def _made(row: Row, toolkits: dict[ToolkitVersion, str], archs: dict[Archs, str], extra: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pipeline.errors import NothingExamined, UsageError
 from pipeline.matrix import schema
 from pipeline.matrix.definitions import Definitions, mapping, read_bundle, read_definitions, sound, text
-from pipeline.matrix.ids import lane_ids, repeated
+from pipeline.matrix.ids import lane_ids, repeated, too_long
 from pipeline.matrix.lanes import Row, lane_of, mistakes_in
 from pipeline.matrix.mistakes import MatrixMistakes, Mistake, closest, listed
 from pipeline.matrix.nodes import ListNode, MapNode, Node
@@ -75,7 +75,7 @@ def _lanes(root: MapNode, definitions: Definitions, policy: Policy, mistakes: li
 def _named(root: MapNode, rows: Sequence[Row], matrix: MatrixNode, mistakes: list[Mistake]) -> list[Lane]:
     parts = mapping(root)
     ids = lane_ids(rows, matrix.several)
-    mistakes += repeated(rows, ids)
+    mistakes += (*repeated(rows, ids), *too_long(rows, ids))
     bundle = read_bundle(parts["bundle"])
     lanes = [lane_of(row, lane_id, bundle) for row, lane_id in zip(rows, ids, strict=True)]
     return _with_waivers(lanes, parts.get("waivers"), mistakes)

@@ -66,3 +66,12 @@ def test_ids_are_safe_as_file_names(tmp_path: Path) -> None:
 def test_one_mistake_for_each_repeated_id(tmp_path: Path) -> None:
     (line,) = mistakes_with(tmp_path, f"matrix: {{include: [{CPU}, {CPU}, {CPU}, {CUDA}]}}")
     assert line.startswith("3 lanes would be called 'prebuilt-cpu', the first from line 16; give each an id:")
+
+
+def test_an_id_that_no_file_system_takes_is_a_mistake(tmp_path: Path) -> None:
+    """It names folders, artifacts and jobs: one that is written may have 100 characters, one that is made no more."""
+    targets = [", ".join(f"80@535.{minor}.01" for minor in range(100, 100 + count)) for count in (6, 7)]
+    few, many = (f"{{toolkit: ['12.8'], archs: [80-real], targets: [[a30], [{each}]]}}" for each in targets)
+    assert [len(each) for each in ids(tmp_path, few)] == [17, 97]
+    (mistake,) = mistakes_with(tmp_path, f"defaults: {BASE}\nmatrix: {many}")
+    assert "a lane id of 111 characters is made" in mistake
