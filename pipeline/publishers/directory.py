@@ -46,10 +46,11 @@ class Directory:
 
 
 def preflight(directory: Path) -> None:
-    """``UsageError`` when ``directory`` holds anything that an earlier publication did not put there.
+    """``UsageError`` when ``directory`` has no name, or holds anything that an earlier publication did not put there.
 
     ``InfrastructureError`` when that cannot be seen.
     """
+    _check_place(directory)
     with _disk_errors(directory):
         if directory.is_symlink() or (directory.exists() and not directory.is_dir()):
             raise UsageError(f"{directory} is not a directory")
@@ -71,6 +72,7 @@ def publish(directory: Path, approved: Sequence[Approved]) -> None:
     same place is going on; the destination is then as it was.
     """
     check_names([item.artifact.path.name for item in approved])
+    _check_place(directory)
     staging = directory.with_name(f".{directory.name}.staging")
     with _disk_errors(directory):
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -85,12 +87,17 @@ def publish(directory: Path, approved: Sequence[Approved]) -> None:
                 shutil.rmtree(staging, ignore_errors=True)
 
 
+def _check_place(directory: Path) -> None:
+    if directory.name in {"", ".."}:
+        raise UsageError(f"{directory} has no name of its own to be replaced under", remedy="publish to one below it")
+
+
 @contextmanager
 def _disk_errors(directory: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InfrastructureError(f"cannot publish to {directory}: {error.strerror}") from error
+        raise InfrastructureError(f"cannot publish to {directory}: {error.strerror or error}") from error
 
 
 @contextmanager

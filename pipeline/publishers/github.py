@@ -6,12 +6,14 @@ know is on GitHub: it finds the draft by its mark, keeps what reads back as appr
 
 from __future__ import annotations
 
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError, Refused, UsageError
+from pipeline.model.paths import printable
 from pipeline.publishers.github_api import Github, Refusal, refused
 from pipeline.publishers.github_limits import load_limits
 from pipeline.publishers.staging import COMPATIBILITY, LISTS, check_names, stage
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 _MARK = "<!-- cubingate: this draft is filled by cubingate publish; leave it alone -->"
 _ATTEMPTS = 3
+_KEPT = re.compile(r"[A-Za-z0-9_+-]([A-Za-z0-9._+-]*[A-Za-z0-9_+-])?", re.ASCII)
+"""Names that stay what they are. Source: GitHub's REST documentation, "Upload a release asset"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,11 @@ class GithubReleases:
 
     def compare(self, approved: Sequence[Approved]) -> None:
         """``UsageError`` for what GitHub would not take as a release: names, number of files, size of one."""
-        check_names([item.artifact.path.name for item in approved])
+        names = [item.artifact.path.name for item in approved]
+        check_names(names)
+        changed = [name for name in names if not _KEPT.fullmatch(name)]
+        if changed:
+            raise UsageError(f"GitHub would rename {printable(changed[0])}", remedy="rename the source's file")
         limits = load_limits()
         if len(approved) + len(LISTS) > limits.files:
             raise UsageError(

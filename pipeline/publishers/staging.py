@@ -28,6 +28,7 @@ PROVENANCE = "provenance.intoto.jsonl"
 SBOM = "sbom.cdx.json"
 LISTS = frozenset({SUMS, COMPAT, COMPATIBILITY, PROVENANCE, SBOM})
 """What is made beside the bundles."""
+_LISTED = frozenset(name.casefold() for name in LISTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +46,15 @@ class ReleaseFile:
 
 
 def check_names(names: Sequence[str]) -> None:
-    """``UsageError`` for two bundles of one name, or a name that cannot be published."""
-    if len(set(names)) != len(names):
+    """``UsageError`` for two bundles of one name, or a name that cannot be published.
+
+    Upper and lower case are one: they are on the disks of many who download.
+    """
+    if len({name.casefold() for name in names}) != len(names):
         raise UsageError(f"two lanes publish the same file name: {', '.join(sorted(names))}")
     for name in names:
-        if name in LISTS or "\\" in name or not name.isprintable():
+        # To sha256sum a "-" is what it is given, and a backslash the beginning of an escape.
+        if name.casefold() in _LISTED or name == "-" or "\\" in name or not name.isprintable():
             raise UsageError(f"a bundle cannot be published as {printable(name)}", remedy="rename the source's file")
 
 

@@ -7,18 +7,15 @@ import json
 import os
 import subprocess
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from pipeline.errors import InfrastructureError, UsageError
 from pipeline.gate import Approved, approve, judge
-from pipeline.publishers.directory import publish
+from pipeline.publishers.directory import preflight, publish
 from pipeline.publishers.staging import LISTS
 from tests.values import TERMS, bundle, cpu_lane, record
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def approved(tmp_path: Path, name: str, content: bytes = b"bytes") -> Approved:
@@ -75,7 +72,7 @@ def test_a_damaged_list_of_what_is_ours_is_nobodys(tmp_path: Path, name: str, co
         publish(dist, [approved(tmp_path, "one")])
 
 
-@pytest.mark.parametrize("name", ["SHA256SUMS", "compat.json", "a\\b.tar.gz", "a\nb.tar.gz"])
+@pytest.mark.parametrize("name", ["SHA256SUMS", "compat.JSON", "-", "a\\b.tar.gz", "a\nb.tar.gz"])
 def test_a_bundle_with_the_name_of_a_list_or_one_that_a_list_cannot_hold_is_refused(tmp_path: Path, name: str) -> None:
     item = approved(tmp_path, "one")
     path = item.artifact.path.rename(tmp_path / name)
@@ -134,6 +131,28 @@ def test_bytes_that_changed_since_the_verdict_are_not_published(tmp_path: Path) 
     assert not list(tmp_path.glob(".dist.*"))
 
 
-def test_two_bundles_of_one_name_are_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("other", ["one", "ONE"])
+def test_two_bundles_of_one_name_are_refused(tmp_path: Path, other: str) -> None:
+    """Also of names that are one name on the disks of those who download."""
     with pytest.raises(UsageError, match="same file name"):
-        publish(tmp_path / "dist", [approved(tmp_path, "one"), approved(tmp_path, "one")])
+        publish(tmp_path / "dist", [approved(tmp_path, "one"), approved(tmp_path, other)])
+
+
+@pytest.mark.parametrize("place", [".", "..", "/", "sub/.."])
+def test_a_place_without_a_name_of_its_own_is_a_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    """Nothing can be staged beside it and renamed over it."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="has no name"):
+        preflight(Path(place))
+    with pytest.raises(UsageError, match="has no name"):
+        publish(Path(place), [approved(tmp_path, "one")])
+
+
+def test_a_bundle_that_became_a_pipe_stops_publication_and_is_named(tmp_path: Path) -> None:
+    item = approved(tmp_path, "one")
+    item.artifact.path.unlink()
+    os.mkfifo(item.artifact.path)
+    with pytest.raises(InfrastructureError, match=r"one\.tar\.gz. is a named pipe"):
+        publish(tmp_path / "dist", [item])

@@ -108,6 +108,18 @@ def test_what_github_would_not_take_is_refused_before_a_draft_is_made(
     releases(hub).publish(bundles)
 
 
+@pytest.mark.parametrize("name", ["a b.tar.gz", ".a.tar.gz", "a.tar.gz.", "a~1.tar.gz", "é.tar.gz"])
+def test_a_name_that_github_would_change_is_refused_before_a_draft_is_made(hub: Hub, tmp_path: Path, name: str) -> None:
+    """It would be another one when it is read back."""
+    item = approved(tmp_path, "one")
+    path = item.artifact.path.rename(tmp_path / name)
+    item = replace(item, artifact=replace(item.artifact, path=path))
+    for step in (releases(hub).compare, releases(hub).publish):
+        with pytest.raises(UsageError, match="GitHub would rename"):
+            step([item])
+    assert hub.requests == 0
+
+
 def test_the_limits_have_a_source(tmp_path: Path) -> None:
     assert load_limits() == Limits(files=1000, bytes=(2 << 30) - 1)
     (tmp_path / "github_limits.csv").write_text("limit,most,source,date\nrelease-files,1000,,2026-12-01\n")
