@@ -143,7 +143,7 @@ def _several(checks: tuple[str, ...]) -> str:
 
 def _facts(verdict: LaneVerdict, change: Change | None) -> Iterator[tuple[str, str]]:
     lane, artifact = verdict.lane, verdict.artifact
-    yield "asset", lane.asset_name if artifact else "none"
+    yield "asset", artifact.path.name if artifact else "none"
     if artifact:
         budget = f" of at most {size_text(lane.size_budget)}" if lane.size_budget else ""
         yield "size", f"{size_text(artifact.size)}{budget}"

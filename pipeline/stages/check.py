@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pipeline import evidence as records
@@ -13,6 +13,8 @@ from pipeline.model.evidence import Evidence, Machine
 from pipeline.model.finding import Outcome, Status
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pipeline.model.artifact import Artifact
     from pipeline.model.lane import Lane
     from pipeline.stages.street import Street
@@ -90,6 +92,7 @@ def record(lane: Lane, artifact: Artifact, check: str, seen: Observation, *, sta
 
     if seen.outcome.status is Status.PASS and digest_of(artifact.path) != artifact.sha256:
         raise InfrastructureError(f"{artifact.path} was replaced while it was checked", remedy="run the lane again")
+    reason = seen.outcome.reason and _by_name(seen.outcome.reason, artifact.path)
     records.append(
         street.evidence,
         Evidence(
@@ -97,15 +100,28 @@ def record(lane: Lane, artifact: Artifact, check: str, seen: Observation, *, sta
             lane=lane.id,
             check=check,
             scope=records.scope_of(lane, check),
-            outcome=seen.outcome,
+            outcome=replace(seen.outcome, reason=reason),
             machine=seen.machine,
             started=started,
             finished=street.now(),
-            document=seen.document,
+            document=_by_name(seen.document, artifact.path),
             origin=street.origin,
         ),
         street.signing,
     )
+
+
+def _by_name(told: Any, bundle: Path) -> Any:
+    """What was told of the bundle, with its name for its path: records leave the machine that has the folder."""
+    match told:
+        case str():
+            return told.replace(str(bundle), bundle.name)
+        case list():
+            return [_by_name(item, bundle) for item in told]
+        case dict():
+            return {key: _by_name(value, bundle) for key, value in told.items()}
+        case _:
+            return told
 
 
 def _has_passed(lane: Lane, artifact: Artifact, check: str, street: Street) -> bool:

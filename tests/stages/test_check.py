@@ -64,6 +64,24 @@ def test_a_pass_is_recorded_and_not_looked_at_again(tmp_path: Path, street: Stre
     assert ensure_evidence(lane, artifact, "smoke@cpu", never, street) is ExitStatus.PASS
 
 
+def test_a_record_names_the_bundle_and_not_the_folder_it_lay_in(tmp_path: Path, street: Street) -> None:
+    lane = cpu_lane()
+    artifact = bundle(tmp_path, lane)
+
+    def fails(_lane: Lane, artifact: Artifact, check: str, _street: Street) -> Observation:
+        reason = f"a container does not load ({artifact.path}!/bin/llama-server)"
+        document = {"examined": 1, "containers": [{"path": f"{artifact.path}!/bin/llama-server", "size": None}]}
+        return Observation(
+            Outcome(rule=check, status=Status.FAIL, examined=1, reason=reason), CPU, document, ExitStatus.REFUSED
+        )
+
+    assert ensure_evidence(lane, artifact, "smoke@cpu", fails, street) is ExitStatus.REFUSED
+    (found,) = read([street.evidence], artifact.sha256, now=NOW)
+    place = f"{artifact.path.name}!/bin/llama-server"
+    assert found.outcome.reason == f"a container does not load ({place})"
+    assert found.document == {"examined": 1, "containers": [{"path": place, "size": None}]}
+
+
 def test_a_bundle_that_was_replaced_while_it_was_checked_did_not_pass(tmp_path: Path, street: Street) -> None:
     lane = cpu_lane()
     artifact = bundle(tmp_path, lane)
