@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from pipeline.errors import UsageError
+from pipeline.errors import NothingExamined, UsageError
 from pipeline.matrix.gpu_runs import asked_targets, demand_runners, run_id
 from pipeline.workflow.outputs import lane_artifact, output_names, proof_artifact
 
@@ -82,11 +82,14 @@ def render(
     """The workflow's text.
 
     ``plan`` has all lanes, ``runs`` the GPU runs that prove them. ``UsageError`` for a GPU run whose runner nobody
-    named, for lanes that cannot be told apart, and for text that GitHub would take for an expression.
+    named, for lanes that cannot be told apart, and for text that GitHub would take for an expression;
+    ``NothingExamined`` for pull requests of which nothing would be built.
     """
     called = kind is Kind.GATE
     if not called:
         demand_runners(runs)
+    if kind is Kind.PULL_REQUEST and all(lane.on_demand for lane in plan.lanes):
+        raise NothingExamined("every lane is built on demand, so that a pull request would build nothing")
     kinds = _EVERY_DESTINATION if called else frozenset(publisher.kind for publisher in plan.publishers)
     values = {
         "uses": _pinned(actions),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from pipeline.errors import UsageError
+from pipeline.errors import NothingExamined, UsageError
 from pipeline.resources import find_resources
 from pipeline.workflow.render import Kind, Repository, render, text
 from tests.matrix.files import CPU, CUDA, HEAD, mistakes_with
@@ -120,3 +120,24 @@ def test_an_action_without_a_source_cannot_be_rendered(tmp_path: Path) -> None:
     where = Repository("matrix.yaml", ".")
     with pytest.raises(UsageError, match="no public workflow is known that pins actions/checkout"):
         render(Kind.RELEASE, plan, (), where, actions=without, templates=find_resources().templates)
+
+
+def test_a_called_gate_is_not_for_the_pull_requests_of_strangers(tmp_path: Path) -> None:
+    """Its lanes and GPU runs go where matrix.yaml says, which would be the stranger's."""
+    found = jobs(tmp_path, Kind.GATE, MATRICES["cpu-only"])
+    first = found["plan"]["steps"][0]
+    assert first["if"] == (
+        "${{ github.event.pull_request && github.event.pull_request.head.repo.full_name != github.repository }}"
+    )
+    assert first["run"].splitlines()[-1] == "exit 1"
+    assert found["build"]["needs"] == ["plan"]
+    assert "if" not in found["build"]
+    assert "needs.plan.result == 'success'" in found["prove"]["if"]
+
+
+def test_a_pull_request_that_would_build_nothing_has_no_workflow(tmp_path: Path) -> None:
+    """Its required check could never pass."""
+    matrix = f"{HEAD}matrix: {{include: [{CPU.replace('}', ', on_demand: true}')}]}}"
+    assert "publish" not in jobs(tmp_path, Kind.RELEASE, matrix)
+    with pytest.raises(NothingExamined, match="every lane is built on demand"):
+        rendered(tmp_path, Kind.PULL_REQUEST, matrix)
