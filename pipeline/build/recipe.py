@@ -102,7 +102,9 @@ def write_built(folder: Path, artifact: Artifact, content: dict[str, Any]) -> No
 def _read(path: Path) -> dict[str, Any]:
     """The record, or an empty one: an unreadable record means building again."""
     try:
+        if not path.is_file():  # a pipe would not end
+            return {}
         record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) and record.get("schema_version") == SCHEMA_VERSION else {}

@@ -45,13 +45,13 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
     """Judge the selected lanes and print the verdict."""
     if arguments.self_test:
         return _self_test(arguments)
+    from pipeline.evidence import check_directory
     from pipeline.gate import status_of
     from pipeline.stages.gate import judge_plan
 
     plan = planned(arguments)
     for directory in arguments.evidence:
-        if not directory.is_dir():
-            raise UsageError(f"{directory} is not a directory")
+        check_directory(directory)
     with open_street(arguments) as street:
         verdicts = judge_plan(plan, street, {}, more_evidence=tuple(arguments.evidence))
     options.emit_all(arguments, lambda asked: _rendered(asked, verdicts))

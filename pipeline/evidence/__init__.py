@@ -2,6 +2,6 @@
 
 from pipeline.evidence.scope import scope_of
 from pipeline.evidence.statement import instant, iso
-from pipeline.evidence.store import append, read
+from pipeline.evidence.store import append, check_directory, read
 
-__all__ = ["append", "instant", "iso", "read", "scope_of"]
+__all__ = ["append", "check_directory", "instant", "iso", "read", "scope_of"]

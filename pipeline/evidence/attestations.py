@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from pipeline.errors import CorruptInput, InfrastructureError
+from pipeline.errors import CorruptInput
+from pipeline.evidence.content import content_of
 from pipeline.evidence.sigstore_bundle import SUFFIX
 from pipeline.evidence.witness import WrongSignature
 
@@ -68,19 +69,8 @@ class Attestations:
 
 
 def _verified(path: Path, verify: Callable[[bytes], T]) -> T:
-    content = _content(path)
+    content = content_of(path, "a sigstore bundle", _LARGEST, f"make it readable, or remove it: {path}")
     try:
         return verify(content)
     except WrongSignature as error:
         raise CorruptInput(str(error), remedy=f"sign the evidence again, or remove the file: {path}") from error
-
-
-def _content(path: Path) -> bytes:
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise CorruptInput(f"a sigstore bundle of more than {_LARGEST >> 20} MiB", remedy=f"remove it: {path}")
-        return path.read_bytes()
-    except OSError as error:
-        raise InfrastructureError(
-            f"cannot read a sigstore bundle: {error.strerror}", remedy=f"make it readable, or remove it: {path}"
-        ) from error

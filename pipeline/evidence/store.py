@@ -12,16 +12,19 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from pipeline.errors import CorruptInput, InfrastructureError
+from pipeline.errors import CorruptInput, InfrastructureError, UsageError
 from pipeline.evidence import envelope
 from pipeline.evidence.attestations import Attestations, is_attestation, refuse_orphans
+from pipeline.evidence.content import content_of
 from pipeline.evidence.statement import evidence_of, instant, iso, statement
 from pipeline.evidence.witness import WrongSignature
 from pipeline.model.finding import Status
+from pipeline.model.paths import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
 _CLOCK_SKEW = timedelta(minutes=5)  # between two machines that both keep time
 _LARGEST = 64 << 20  # bytes of one record: a load of tens of thousands of containers has some ten million
+_SUBJECT = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _MARK = 16  # digits of the file's digest in its name
 
 
@@ -75,6 +79,21 @@ def read(
             why = f"{what}, and begun at {record.started}: the clock jumped"
             raise InfrastructureError(why, remedy="remove the record, and run the check again")
     return records
+
+
+def check_directory(directory: Path) -> None:
+    """``UsageError`` for one that is none, or holds anything but folders named for bundles.
+
+    Nobody would look at what lies deeper, and it may be the newest failure.
+    """
+    if not directory.is_dir():
+        raise UsageError(f"{directory} is not a directory")
+    for path in _listed(directory):
+        if not _SUBJECT.fullmatch(path.name):
+            raise UsageError(
+                f"{directory} is no directory of evidence: it holds {printable(path.name)}",
+                remedy="name the one whose folders are called by a SHA-256, such as STATE/evidence",
+            )
 
 
 def _mark(content: bytes) -> str:
@@ -148,12 +167,7 @@ def _load(path: Path, subject: str, keyring: Keyring | None, about: Attestations
 
 def _content(path: Path, remedy: str) -> bytes:
     """The bytes of a record, which its name must fit."""
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise CorruptInput(f"evidence of more than {_LARGEST >> 20} MiB", remedy=remedy)
-        content = path.read_bytes()
-    except OSError as error:
-        raise InfrastructureError(f"cannot read evidence: {error.strerror}", remedy=remedy) from error
+    content = content_of(path, "evidence", _LARGEST, remedy)
     if path.stem.rpartition("-")[2] != _mark(content):
         raise CorruptInput("evidence was edited after it was written", remedy=remedy)
     return content

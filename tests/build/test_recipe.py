@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -85,3 +86,12 @@ def test_what_a_bundle_was_built_on(tmp_path: Path, built: Artifact, origin: str
     assert stand_in_of(tmp_path) is None
     write_built(tmp_path, built, {"base_image": {"reference": "x:1", "digest": "sha256:0", "origin": origin}})
     assert stand_in_of(tmp_path) == said
+
+
+def test_a_record_that_nobody_can_read_to_its_end_is_none(tmp_path: Path, built: Artifact) -> None:
+    place = tmp_path / "build.json"
+    place.write_bytes(b"[" * 100_000)
+    assert last_built(tmp_path, "lane") is None
+    place.unlink()
+    os.mkfifo(place)
+    assert last_built(tmp_path, "lane") is None

@@ -8,7 +8,10 @@ import tarfile
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.e2e.street import write_matrix
+from tests.evidence.spoil import rewritten
 from tests.fixture_server.builder import static_cpu_server
 
 if TYPE_CHECKING:
@@ -35,6 +38,22 @@ def test_a_bundle_whose_records_came_from_elsewhere_is_judged_by_them(tmp_path: 
     done = street.cubingate("gate", "--evidence", "elsewhere")
     assert done.returncode == 4, done.stdout
     assert "cannot read evidence" in done.stdout
+
+
+@pytest.mark.parametrize("inside", ["evidence", ".cubingate/evidence"])
+def test_a_failure_that_lies_deeper_than_anybody_looks_is_not_passed_over(tmp_path: Path, inside: str) -> None:
+    """Such as in the state folder of another machine, named instead of its evidence."""
+    street = write_matrix(tmp_path, [{"id": "one"}])
+    assert street.cubingate("run").returncode == 0
+    (tmp_path / "job" / inside).parent.mkdir(parents=True)
+    shutil.copytree(tmp_path / ".cubingate" / "evidence", tmp_path / "job" / inside)
+    (record,) = (tmp_path / "job" / inside).glob("*/audit/*.json")
+    failed = {"status": "fail", "reason": "it broke"}
+    rewritten(record, lambda content: content["predicate"]["outcome"].update(failed))
+    assert street.cubingate("gate", "--evidence", f"job/{inside}").returncode == 1
+    done = street.cubingate("gate", "--evidence", "job")
+    assert done.returncode == 2, done.stdout
+    assert "is no directory of evidence" in done.stderr
 
 
 def test_a_damaged_record_refuses_its_own_lane_only(tmp_path: Path) -> None:

@@ -201,6 +201,10 @@ def test_a_bundle_that_cannot_be_read_or_is_too_large_is_named(yard: Yard) -> No
     path.symlink_to(path.name)
     with pytest.raises(InfrastructureError, match="cannot read a sigstore bundle"):
         yard.read()
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    with pytest.raises(CorruptInput, match="no file"):
+        yard.read()
 
 
 def test_a_bundle_around_a_record_without_a_statement_is_corrupt(yard: Yard) -> None:

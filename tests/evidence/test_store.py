@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -119,6 +120,20 @@ def test_a_record_too_large_to_be_one_is_corrupt(tmp_path: Path) -> None:
     with path.open("r+b") as file:
         file.truncate(65 << 20)
     with pytest.raises(CorruptInput, match="more than 64 MiB"):
+        read([tmp_path], artifact.sha256, now=NOW)
+
+
+@pytest.mark.parametrize("leads_to", [None, "/dev/zero"])
+def test_what_is_no_file_is_corrupt_and_never_read(tmp_path: Path, leads_to: str | None) -> None:
+    """A pipe is never written to, and a device never ends."""
+    lane = cpu_lane()
+    artifact = bundle(tmp_path, lane)
+    place = append(tmp_path, record(lane, artifact, "audit")).with_name("x.json")
+    if leads_to is None:
+        os.mkfifo(place)
+    else:
+        place.symlink_to(leads_to)
+    with pytest.raises(CorruptInput, match="evidence that is no file"):
         read([tmp_path], artifact.sha256, now=NOW)
 
 
