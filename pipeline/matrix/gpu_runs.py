@@ -41,6 +41,11 @@ def run_id(target: Target) -> str:
     return f"sm{target.sm}-{target.driver}"
 
 
+def run_label(run: str) -> str:
+    """The label of the target that the id of a run names: ``80@535.288.01``."""
+    return run.removeprefix("sm").replace("-", "@", 1)
+
+
 def asked_targets(plan: Plan) -> tuple[Target, ...]:
     """The targets that only a GPU proves: whichever lanes are selected, each run is on one of them."""
     return tuple(dict.fromkeys(target for lane in plan.lanes for target in lane.targets if _asked(lane, target)))

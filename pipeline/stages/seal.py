@@ -17,11 +17,15 @@ from typing import TYPE_CHECKING
 from pipeline.digest import file_sha256
 from pipeline.errors import CorruptInput, InfrastructureError, UsageError
 from pipeline.evidence.sigstore_bundle import SUFFIX
+from pipeline.matrix.gpu_runs import run_label
+from pipeline.policy import load_policy
 from pipeline.stages.check import needs_gpu
 from pipeline.workflow.outputs import lane_artifact, output_name, proof_artifact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from pipeline.policy import Policy
 
 _SEALS = "seals"
 _SUFFIX = ".sha256"
@@ -40,15 +44,15 @@ class Maker(Enum):
 def seal(name: str, state: Path) -> str:
     """Gather what artifact ``name`` is to hold in ``STATE/sealed/NAME``; return the job output, ``OUTPUT=DIGEST``.
 
-    ``lane-ID`` holds the lane's folder and all evidence, ``prove-RUN`` the evidence that only a GPU gives.
+    ``lane-ID`` holds the lane's folder and all evidence, ``prove-RUN`` the evidence that only such a GPU gives.
     ``UsageError`` for another name, ``InfrastructureError`` when the disk refuses.
     """
     if not _known(name):
         raise UsageError(f"{name!r} is not an artifact of this workflow", remedy=f"{_LANE}ID, or {_PROOF}RUN")
-    folder = state / "sealed" / name
+    folder, policy = state / "sealed" / name, load_policy()
     try:
         shutil.rmtree(folder, ignore_errors=True)
-        carried = [path for path in _files(state, *(state / room for room in _CARRIED)) if _belongs(path, name)]
+        carried = [path for path in _files(state, *(state / room for room in _CARRIED)) if _belongs(path, name, policy)]
         for path in carried:
             _link(state / path, folder / path)
         lines = "".join(f"{file_sha256(folder / path)}  {path}\n" for path in carried)
@@ -66,12 +70,12 @@ def unseal(state: Path, outputs: Mapping[Maker, str]) -> tuple[str, ...]:
     such an artifact has no business to bring; and for a list whose digest no job handed on. What never came is no error
     here: the gate finds it missing.
     """
-    vouched = _vouched(outputs)
+    vouched, policy = _vouched(outputs), load_policy()
     named: set[str] = set()
     told = []
     for place in sorted((state / _SEALS).glob(f"*{_SUFFIX}")):
         name = place.name.removesuffix(_SUFFIX)
-        listed = set(_opened(place, name, vouched.pop(output_name(name), None)))
+        listed = set(_opened(place, name, vouched.pop(output_name(name), None), policy))
         told.append(f"{name}: {len(listed)} files as they were sealed")
         named |= {*listed, f"{_SEALS}/{place.name}"}
     # All of it: a tool or a source that was planted in the cache would be run by the steps that follow.
@@ -109,7 +113,7 @@ def _vouch(name: str, value: str) -> tuple[str, str]:
     return artifact, digest
 
 
-def _opened(place: Path, name: str, digest: str | None) -> Iterator[str]:
+def _opened(place: Path, name: str, digest: str | None, policy: Policy) -> Iterator[str]:
     """The path of each file of artifact ``name``, all of them checked."""
     remedy = "an artifact was changed: run the workflow again"
     if digest is None:
@@ -119,7 +123,7 @@ def _opened(place: Path, name: str, digest: str | None) -> Iterator[str]:
         raise CorruptInput(f"artifact {name} is not what its job sealed", remedy=remedy)
     for line in content.decode("utf-8", "replace").split("\n")[:-1]:
         sha256, _, path = line.partition("  ")
-        if not _belongs(PurePosixPath(path), name):
+        if not _belongs(PurePosixPath(path), name, policy):
             raise CorruptInput(f"artifact {name} brings {path}, which is not for it to bring", remedy=remedy)
         file = place.parent.parent / path
         if file.is_symlink() or not file.is_file() or file_sha256(file) != sha256:
@@ -139,8 +143,8 @@ def _known(name: str) -> bool:
     return prefix is not None and PurePosixPath(name).name == name and name != prefix
 
 
-def _belongs(path: PurePosixPath, name: str) -> bool:
-    """Whether artifact ``name`` may bring ``path``: a GPU runner can say nothing but what a GPU answers."""
+def _belongs(path: PurePosixPath, name: str, policy: Policy) -> bool:
+    """Whether artifact ``name`` may bring ``path``: a GPU runner can say nothing but what its GPU answers."""
     parts = path.parts
     if path.is_absolute() or ".." in parts or len(parts) < 3:
         return False
@@ -150,9 +154,15 @@ def _belongs(path: PurePosixPath, name: str) -> bool:
         return False
     if len(parts) == 3:
         return parts[2].endswith(SUFFIX)  # signatures say nothing themselves, and are verified by the gate
-    if len(parts) != 4:
-        return False
-    return needs_gpu(parts[2]) is name.startswith(_PROOF)
+    return len(parts) == 4 and _may_say(name, parts[2], policy)
+
+
+def _may_say(name: str, check: str, policy: Policy) -> bool:
+    """Whether ``check`` is for that job to record: of two machines that saw the same, the later hides the other."""
+    if not needs_gpu(check):
+        return name.startswith(_LANE)
+    seen, promised = run_label(name.removeprefix(_PROOF)), check.partition("@")[2]
+    return name.startswith(_PROOF) and policy.proves(seen, promised)
 
 
 def _files(state: Path, *rooms: Path) -> list[PurePosixPath]:

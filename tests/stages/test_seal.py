@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LANES = [{"id": "one"}, {"id": "two.2"}]
 GPU_CHECK = "smoke@80@535.288.01"
+PROOF = "prove-sm80-535.288.01"
 
 
 @pytest.fixture(scope="module")
@@ -148,27 +149,40 @@ def test_an_artifact_that_never_came_is_told_and_then_missing(
     assert arrived.cubingate("gate").returncode == 1
 
 
-def test_a_gpu_runner_speaks_only_of_gpus(built: tuple[Path, dict[str, str]], arrived: Street) -> None:
-    """Its artifact holds the records that only a GPU gives, and no list makes another kind of record its own."""
-    state = arrived.folder / ".cubingate"
+def _record(state: Path, check: str) -> Path:
+    """A record of ``check`` about the bundle of lane ``one``, of which unsealing looks at the name alone."""
     record = _first(state, "evidence/*/audit/*.json")
-    proof = record.parents[1] / GPU_CHECK / record.name
+    proof = record.parents[1] / check / record.name
     proof.parent.mkdir()
     shutil.copy(record, proof)
-    sealed = arrived.cubingate("workflow", "--seal", "prove-sm80").stdout.strip().partition("=")
-    folder = state / "sealed" / "prove-sm80"
+    return proof
+
+
+def test_a_gpu_runner_speaks_only_of_its_gpu(built: tuple[Path, dict[str, str]], arrived: Street) -> None:
+    """Its artifact holds the records that only its GPU gives, and no list makes another kind of record its own.
+
+    A machine with two GPUs sees what another run is to prove: its pass would hide the other's failure.
+    """
+    state = arrived.folder / ".cubingate"
+    proof, same_branch = _record(state, GPU_CHECK), _record(state, "load@80@535.104.05")
+    others = [_record(state, check) for check in ("smoke@90@535.288.01", "smoke@80@580.65.06", "smoke@80@x")]
+    sealed = arrived.cubingate("workflow", "--seal", PROOF).stdout.strip().partition("=")
+    folder = state / "sealed" / PROOF
     files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
-    assert files == {str(proof.relative_to(state)), "seals/prove-sm80.sha256"}
-    proof.unlink()
+    assert files == {*(str(path.relative_to(state)) for path in (proof, same_branch)), f"seals/{PROOF}.sha256"}
+    for record in (proof, same_branch, *others):
+        shutil.rmtree(record.parent)
     shutil.copytree(folder, state, dirs_exist_ok=True)
     shutil.rmtree(state / "sealed")  # another machine's
     assert unseal(arrived, built[1], {sealed[0]: sealed[2]})[0] == 0
-    seal = state / "seals" / "prove-sm80.sha256"
-    lines = (state / "seals" / "lane-one.sha256").read_text(encoding="utf-8")
-    seal.write_text(lines, encoding="utf-8")
-    digest = hashlib.sha256(lines.encode()).hexdigest()
-    status, told = unseal(arrived, built[1], {"prove_sm80": digest})
-    assert (status, "which is not for it to bring" in told) == (5, True), told
+    other = _record(state, "smoke@90@535.288.01")
+    seal = state / "seals" / f"{PROOF}.sha256"
+    line = f"{hashlib.sha256(other.read_bytes()).hexdigest()}  {other.relative_to(state)}\n"
+    for lines in ((state / "seals" / "lane-one.sha256").read_text(encoding="utf-8"), line):
+        seal.write_text(lines, encoding="utf-8")
+        digest = hashlib.sha256(lines.encode()).hexdigest()
+        status, told = unseal(arrived, built[1], {sealed[0]: digest})
+        assert (status, "which is not for it to bring" in told) == (5, True), told
 
 
 @pytest.mark.parametrize("outputs", [{"lane_one": "0"}, {"slot_0": "lane_one=0"}, {"slot_3": "lane_three=0"}])
