@@ -181,7 +181,7 @@ def text(value: str) -> str:
     """A value of matrix.yaml or of the command line as one YAML string; never an expression of GitHub's."""
     if "${{" in value or not value.isprintable():
         raise UsageError(f"{value!r} cannot be part of a workflow", remedy="use letters, digits and . _ / = < > -")
-    return json.dumps(value)
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _plain(value: str) -> str:

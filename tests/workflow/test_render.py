@@ -106,7 +106,7 @@ def test_an_expression_is_never_rendered(value: str) -> None:
         text(value)
 
 
-@pytest.mark.parametrize("value", ['a"b', "a: b # c", "'", "- x", "{a}", "[[ x ]]"])
+@pytest.mark.parametrize("value", ['a"b', "a: b # c", "'", "- x", "{a}", "[[ x ]]", "naïve 😀"])
 def test_any_other_text_comes_back_from_yaml_as_it_was(value: str) -> None:
     assert yaml.safe_load(f"key: {text(value)}") == {"key": value}
 
