@@ -1,6 +1,7 @@
 """A directory such as ``dist/``: exactly the approved bundles, what tells of them and ``SHA256SUMS``, or nothing new.
 
-Everything is staged beside the destination, read back and compared, and only then renamed into place.
+Everything is staged beside the destination, read back and compared, and only then changes places with it, in one step
+where system and disk can; where they cannot, a kill between two renames leaves it missing until the next publication.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError, UsageError
 from pipeline.model.paths import printable
+from pipeline.publishers.exchange import exchanged
 from pipeline.publishers.staging import COMPAT, LISTS, SUMS, check_names, stage
 
 if TYPE_CHECKING:
@@ -144,6 +146,9 @@ def _previous(directory: Path) -> Path:
 
 
 def _swap(staging: Path, directory: Path) -> None:
+    """Afterwards what was there is what is staged, to be removed, or is removed already."""
+    if directory.exists() and exchanged(staging, directory):
+        return
     previous = _previous(directory)
     shutil.rmtree(previous, ignore_errors=True)
     if directory.exists():

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import json
 import os
+import signal
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,6 +20,12 @@ from pipeline.gate import Approved, approve, judge
 from pipeline.publishers.directory import preflight, publish
 from pipeline.publishers.staging import LISTS
 from tests.values import TERMS, bundle, cpu_lane, record
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_STEPS = frozenset({"open", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "shutil.copyfile", "shutil.rmtree"})
+"""Events by which Python tells an audit hook what it is about to do to a disk."""
 
 
 def approved(tmp_path: Path, name: str, content: bytes = b"bytes") -> Approved:
@@ -106,6 +116,52 @@ def test_a_swap_that_was_killed_half_way_is_undone_first(tmp_path: Path) -> None
         publish(dist, [item])
     assert sorted(path.name for path in dist.iterdir()) == sorted([*LISTS, "one.tar.gz"])
     assert not list(tmp_path.glob(".dist.*"))
+
+
+@pytest.mark.parametrize("can_exchange", [True, False])
+def test_killed_at_any_step_the_directory_is_the_old_or_the_new_one_and_a_rerun_completes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, can_exchange: bool
+) -> None:
+    """Where names cannot be exchanged it is missing at one step, and the next publication takes it back."""
+    if not can_exchange:
+        monkeypatch.setattr("pipeline.publishers.directory.exchanged", lambda *_: False)
+    dist = tmp_path / "dist"
+    old, new = [approved(tmp_path, "one")], [approved(tmp_path, "one"), approved(tmp_path, "two")]
+    missing, kills = 0, 0
+    for victim in range(1, 500):
+        publish(dist, old)
+        if not _killed(dist, new, victim):
+            break
+        kills += 1
+        missing += not dist.exists()
+        if dist.exists():
+            subprocess.run(
+                ["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=dist, check=True, capture_output=True
+            )
+            assert {path.name for path in dist.iterdir()} - LISTS in ({"one.tar.gz"}, {"one.tar.gz", "two.tar.gz"})
+        publish(dist, new)
+        assert {path.name for path in dist.iterdir()} - LISTS == {"one.tar.gz", "two.tar.gz"}
+        assert not list(tmp_path.glob(".dist.*"))
+    assert kills > 20
+    assert missing == 0 if can_exchange else missing <= 2
+
+
+def _killed(dist: Path, items: Sequence[Approved], victim: int) -> bool:
+    """Publish in a process of its own that is killed at its step ``victim`` on the disk; whether it got there."""
+    pid = os.fork()
+    if pid == 0:
+        steps = itertools.count(1)
+
+        def strike(event: str, _: tuple[object, ...]) -> None:
+            if event in _STEPS and next(steps) == victim:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        sys.addaudithook(strike)
+        try:
+            publish(dist, items)
+        finally:
+            os._exit(0)
+    return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
 
 
 def test_two_publications_at_once_do_not_mix(tmp_path: Path) -> None:
