@@ -41,6 +41,8 @@ def records(found: dict[str, Any]) -> list[tuple[str, Any]]:
     ]
     if rows:
         kept.append(("bundles", {"kind": "bundles", "predicted_for": "90@580.159.04", "bundles": rows}))
+    if "workflow.json" in found:
+        kept.append(("workflow", found["workflow.json"]))
     if "damage.json" in found:
         kept.append(("damage", found["damage.json"]))
     released = [record for name, record in found.items() if name.startswith("load-released-")]
