@@ -34,6 +34,9 @@ _EVERY_DESTINATION = frozenset({"directory", "github", "python-index", "registry
 _SLOTS = tuple(f"slot_{number}" for number in range(256))
 """Job outputs of a workflow that does not know its lanes yet; GitHub starts at most 256 jobs of a matrix."""
 
+_PATTERNS = (lane_artifact("*"), proof_artifact("*"))
+"""What the jobs that judge and publish download."""
+
 _CALLED_INSTALL = (
     "${{ inputs.cubingate || format('git+{0}/{1}@{2}', github.server_url, job.workflow_repository, job.workflow_sha) }}"
 )
@@ -85,35 +88,58 @@ def render(
     named, for lanes that cannot be told apart, and for text that GitHub would take for an expression;
     ``NothingExamined`` for pull requests of which nothing would be built.
     """
-    called = kind is Kind.GATE
-    if not called:
+    if kind is not Kind.GATE:
         demand_runners(runs)
     if kind is Kind.PULL_REQUEST and all(lane.on_demand for lane in plan.lanes):
         raise NothingExamined("every lane is built on demand, so that a pull request would build nothing")
-    kinds = _EVERY_DESTINATION if called else frozenset(publisher.kind for publisher in plan.publishers)
     values = {
         "uses": _pinned(actions),
-        "called": called,
-        "matrix_file": _plain(repository.matrix_file),
-        "matrix": "${{ inputs.matrix }}" if called else text(repository.matrix_file),
-        "requirement": _CALLED_INSTALL if called else text(repository.install),
         # What is released is fetched and built afresh: a cache is filled by other runs than the release's.
         "cached": kind in {Kind.PULL_REQUEST, Kind.NIGHTLY},
         "hosted": HOSTED,
         "hosted_arm": HOSTED_ARM,
-        "lane_outputs": _SLOTS if called else output_names(lane_artifact(lane.id) for lane in plan.lanes),
-        "proofs": called or bool(runs),
         "patience": PATIENCE,
-        "proof_outputs": _SLOTS if called else _proof_outputs(plan),
-        "patterns": ["lane-*", "prove-*"] if called or runs else ["lane-*"],
+        "matrix_file": _plain(repository.matrix_file),
         "publishers": plan.publishers,
-        "permissions": permissions(kinds),
-        "tokens": tokens(kinds),
-        "secrets": sorted(set(re.findall(r"secrets\.(\w+)", str(tokens(kinds))))),
-        "directories": ["${{ inputs.published }}"] if called else _directories(plan, repository.matrix_file),
+        **(_of_any_matrix() if kind is Kind.GATE else _of_plan(plan, runs, repository)),
     }
     environment = _environment(templates)
     return environment.get_template(f"{kind}.yml").render(values).rstrip("\n") + "\n"
+
+
+def _of_any_matrix() -> dict[str, object]:
+    """What a workflow says that learns its plan only when it is called."""
+    return {
+        "called": True,
+        "matrix": "${{ inputs.matrix }}",
+        "requirement": _CALLED_INSTALL,
+        "lane_outputs": _SLOTS,
+        "proofs": True,
+        "patterns": _PATTERNS,
+        "proof_outputs": _SLOTS,
+        "directories": ["${{ inputs.published }}"],
+        **_publishing(_EVERY_DESTINATION),
+    }
+
+
+def _of_plan(plan: Plan, runs: Sequence[GpuRun], repository: Repository) -> dict[str, object]:
+    return {
+        "called": False,
+        "matrix": text(repository.matrix_file),
+        "requirement": text(repository.install),
+        "lane_outputs": output_names(lane_artifact(lane.id) for lane in plan.lanes),
+        "proofs": bool(runs),
+        "patterns": _PATTERNS if runs else _PATTERNS[:1],
+        "proof_outputs": _proof_outputs(plan),
+        "directories": _directories(plan, repository.matrix_file),
+        **_publishing(frozenset(publisher.kind for publisher in plan.publishers)),
+    }
+
+
+def _publishing(kinds: Set[str]) -> dict[str, object]:
+    environment = tokens(kinds)
+    secrets = {name for _, value in environment for name in re.findall(r"secrets\.(\w+)", value)}
+    return {"permissions": permissions(kinds), "tokens": environment, "secrets": sorted(secrets)}
 
 
 def _proof_outputs(plan: Plan) -> tuple[str, ...]:
