@@ -59,12 +59,13 @@ def execute(arguments: argparse.Namespace) -> ExitStatus:
             _say(f"nothing published: {verdict.lane.id}: {verdict.checks[0].reason}")
         return ExitStatus.gravest([verdict.trouble for verdict in unjudged])
     approved = [approve(verdict) for verdict in verdicts if verdict.approved]
-    if arguments.sums is not None:
-        _write_sums(arguments.sums, approved)
-    return ExitStatus.gravest(
+    status = ExitStatus.gravest(
         _publish(publisher, place, verdicts, approved, dry_run=arguments.dry_run)
         for publisher, place in destinations.items()
     )
+    if arguments.sums is not None and status is ExitStatus.PASS:
+        _write_sums(arguments.sums, approved)
+    return status
 
 
 def _write_sums(file: Path, approved: Sequence[Approved]) -> None:

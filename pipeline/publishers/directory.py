@@ -50,7 +50,7 @@ class Directory:
 def preflight(directory: Path) -> None:
     """``UsageError`` when ``directory`` has no name, or holds anything that an earlier publication did not put there.
 
-    ``InfrastructureError`` when that cannot be seen.
+    ``InfrastructureError`` when that cannot be seen, or nothing can be written beside it.
     """
     _check_place(directory)
     with _disk_errors(directory):
@@ -58,6 +58,9 @@ def preflight(directory: Path) -> None:
             raise UsageError(f"{directory} is not a directory")
         present = sorted(path.name for path in directory.iterdir()) if directory.exists() else []
         own = _own(directory)
+        beside = next(path for path in directory.absolute().parents if path.exists())
+    if not os.access(beside, os.W_OK | os.X_OK, effective_ids=True):
+        raise InfrastructureError(f"cannot publish to {directory}: {beside} cannot be written to")
     foreign = [printable(name) for name in present if name not in own]
     if foreign:
         raise UsageError(

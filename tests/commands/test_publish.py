@@ -46,3 +46,14 @@ def test_a_record_that_was_edited_is_corrupt_and_nothing_is_published(tmp_path: 
     assert done.returncode == 5, done.stderr
     assert "one: not judged: evidence was edited" in done.stderr
     assert street.published() == []
+
+
+def test_sums_are_of_what_is_published_and_of_nothing_else(tmp_path: Path) -> None:
+    """A later step attests what they list."""
+    place = {"kind": "directory", "location": "dist"}
+    street = write_matrix(tmp_path, [{"id": "one"}, {"id": "two"}], publishers={"dist": place})
+    assert street.cubingate("run", "--lane", "one").returncode == 0
+    done = street.cubingate("publish", "--sums", "sums")
+    assert done.returncode == 1, done.stderr
+    assert "nothing published" in done.stderr
+    assert not (tmp_path / "sums").exists()

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -97,6 +98,19 @@ def test_a_place_that_cannot_be_is_infrastructure(tmp_path: Path) -> None:
     for place in (tmp_path / ("x" * 300), tmp_path / "file" / "dist"):
         with pytest.raises(InfrastructureError, match="cannot publish"):
             publish(place, [approved(tmp_path, "one")])
+
+
+def test_a_place_that_cannot_be_written_to_is_found_before_anything_is_built() -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o555)
+        who = os.geteuid()
+        os.seteuid(who or 65534)  # root may write anywhere
+        try:
+            with pytest.raises(InfrastructureError, match="cannot be written to"):
+                preflight(Path(folder, "sub", "dist"))
+        finally:
+            os.seteuid(who)
+            Path(folder).chmod(0o755)
 
 
 def test_a_link_is_no_directory_even_when_it_leads_nowhere(tmp_path: Path) -> None:
