@@ -141,3 +141,10 @@ def test_a_pull_request_that_would_build_nothing_has_no_workflow(tmp_path: Path)
     assert "publish" not in jobs(tmp_path, Kind.RELEASE, matrix)
     with pytest.raises(NothingExamined, match="every lane is built on demand"):
         rendered(tmp_path, Kind.PULL_REQUEST, matrix)
+
+
+def test_a_caller_that_names_no_environment_publishes_nothing(tmp_path: Path) -> None:
+    """As where it hands on a variable that nobody set: without one, nobody would be asked."""
+    second = jobs(tmp_path, Kind.GATE, MATRICES["cpu-only"])["plan"]["steps"][1]
+    assert second["if"] == "${{ inputs.publish && inputs.environment == '' }}"
+    assert second["run"].splitlines()[-1] == "exit 1"
