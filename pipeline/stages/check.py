@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pipeline.model.artifact import Artifact
     from pipeline.model.lane import Lane
+    from pipeline.stages.gate import Court
     from pipeline.stages.street import Street
 
 
@@ -49,13 +50,16 @@ Check = Callable[["Lane", "Artifact", str, "Street"], Observation]
 """A way to look at a lane's bundle; ``CubingateError`` when looking was not possible."""
 
 
-def ensure_evidence(lane: Lane, artifact: Artifact, check: str, look: Check, street: Street) -> ExitStatus:
+def ensure_evidence(lane: Lane, artifact: Artifact, check: str, look: Check, court: Court) -> ExitStatus:
     """See to it that ``check`` of ``lane`` has a record; return what it means for the exit status.
 
-    A pass about these bytes and this promise is kept. Anything else is looked at again. Where the machine failed,
-    another look follows after each pause of ``street.retries``, each on record; what the product failed is final.
+    A pass about these bytes and this promise is kept, unless the gate does not count it and would count a new one: it
+    is unsigned, expired, from another commit or judged under other tables. Anything else is looked at again. Where the
+    machine failed, another look follows after each pause of ``street.retries``, each on record; what the product
+    failed is final.
     """
-    if _has_passed(lane, artifact, check, street):
+    street = court.street
+    if _has_passed(lane, artifact, check, court):
         street.talk.say(f"{lane.id}  {check}  unchanged, passed before", "dim")
         return ExitStatus.PASS
     seen = _look_once(lane, artifact, check, look, street)
@@ -124,14 +128,22 @@ def _by_name(told: Any, bundle: Path) -> Any:
             return told
 
 
-def _has_passed(lane: Lane, artifact: Artifact, check: str, street: Street) -> bool:
+def _has_passed(lane: Lane, artifact: Artifact, check: str, court: Court) -> bool:
     scope = records.scope_of(lane, check)
-    about = [
-        record
-        for record in records.read([street.evidence], artifact.sha256, now=street.clock())
-        if record.check == check and record.scope == scope
-    ]
-    return bool(about) and about[-1].outcome.status is Status.PASS
+    about = [record for record in court.evidence(artifact.sha256) if record.check == check and record.scope == scope]
+    if not about or about[-1].outcome.status is not Status.PASS:
+        return False
+    counting = [record for record in about if court.terms.objection(record) is None]
+    if counting and counting[-1].outcome.status is Status.PASS:
+        return True
+    return court.terms.objection(_anew(about[-1], court)) is not None
+
+
+def _anew(record: Evidence, court: Court) -> Evidence:
+    """What this run would write if it made the check of ``record`` now, and saw the same."""
+    key, trusted = court.street.signing, court.keys.keys if court.keys is not None else ()
+    signed_by = tuple(each.keyid for each in trusted if key is not None and each.keyid == key.id)
+    return replace(record, finished=court.street.now(), origin=court.street.origin, signed_by=signed_by)
 
 
 def skipped(check: str, reason: str) -> Observation:

@@ -29,14 +29,7 @@ def judge_plan(
 
     ``UsageError`` when a key or root of the plan's terms cannot be read.
     """
-    terms = Terms(
-        now=street.clock(),
-        policy=load_policy(),
-        tables=street.origin.policy,
-        wanted=plan.terms,
-        commit=street.origin.commit,
-    )
-    court = Court(street, terms, trusted(plan.terms), tuple(more_evidence))
+    court = court_of(plan, street, more_evidence=more_evidence)
     return tuple(_judge_lane(lane, court, problems.get(lane.id)) for lane in plan.lanes)
 
 
@@ -52,7 +45,20 @@ class Court:
     def evidence(self, sha256: str) -> tuple[Evidence, ...]:
         """What is on record about a bundle; ``CorruptInput`` or ``InfrastructureError`` when it cannot be read."""
         directories = [self.street.evidence, *self.more_evidence]
-        return records.read(directories, sha256, now=self.terms.now, keyring=self.keys)
+        # Not at the time of ``terms``: a court that sat down before an hour of building reads what came of it.
+        return records.read(directories, sha256, now=self.street.clock(), keyring=self.keys)
+
+
+def court_of(plan: Plan, street: Street, *, more_evidence: Sequence[Path] = ()) -> Court:
+    """The court of a plan, as it judges now; ``UsageError`` when a key or root of its terms cannot be read."""
+    terms = Terms(
+        now=street.clock(),
+        policy=load_policy(),
+        tables=street.origin.policy,
+        wanted=plan.terms,
+        commit=street.origin.commit,
+    )
+    return Court(street, terms, trusted(plan.terms), tuple(more_evidence))
 
 
 def _judge_lane(lane: Lane, court: Court, problem: str | None) -> LaneVerdict:

@@ -20,7 +20,7 @@ from pipeline.stages.audit import audit_lane
 from pipeline.stages.build import build_bundle, bundle_of
 from pipeline.stages.check import Check, ensure_evidence, needs_gpu
 from pipeline.stages.diff import diff_lane
-from pipeline.stages.gate import judge_plan
+from pipeline.stages.gate import court_of, judge_plan
 from pipeline.stages.jit import jit_lane
 from pipeline.stages.load import load_lane
 from pipeline.stages.rehearse import rehearse_lane
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from pipeline.gate import LaneVerdict
     from pipeline.model.artifact import Artifact
     from pipeline.model.lane import Lane, Plan
+    from pipeline.stages.gate import Court
     from pipeline.stages.street import Street
 
 CHECKS: dict[str, Check] = {
@@ -100,9 +101,9 @@ def run_plan(plan: Plan, street: Street, *, chosen: Sequence[str], part: Part = 
 
     ``InfrastructureError`` for ``Part.GPU`` on a machine whose GPUs prove nothing of it.
     """
-    checks = _checks_of(plan, street, part)
+    checks, court = _checks_of(plan, street, part), court_of(plan, street)
     runs = tuple(
-        _run_lane(lane, street, checks, wanted=part is not Part.GPU and (not lane.on_demand or lane.id in chosen))
+        _run_lane(lane, court, checks, wanted=part is not Part.GPU and (not lane.on_demand or lane.id in chosen))
         for lane in plan.lanes
     )
     problems = {run.lane.id: run.problem for run in runs if run.problem}
@@ -125,7 +126,8 @@ def _checks_of(plan: Plan, street: Street, part: Part) -> frozenset[str]:
     return frozenset(proven)
 
 
-def _run_lane(lane: Lane, street: Street, checks: frozenset[str], *, wanted: bool) -> LaneRun:
+def _run_lane(lane: Lane, court: Court, checks: frozenset[str], *, wanted: bool) -> LaneRun:
+    street = court.street
     try:
         artifact = build_bundle(lane, street) if wanted else bundle_of(lane, street)
     except (Interrupted, Terminated):
@@ -136,24 +138,24 @@ def _run_lane(lane: Lane, street: Street, checks: frozenset[str], *, wanted: boo
         return _stopped(lane, street, error, f"not built: {error.message}")
     if artifact is None:
         return LaneRun(lane, None, ON_DEMAND if lane.on_demand else NOT_HERE, ExitStatus.PASS)
-    return _check_lane(lane, artifact, street, checks)
+    return _check_lane(lane, artifact, court, checks)
 
 
-def _check_lane(lane: Lane, artifact: Artifact, street: Street, checks: frozenset[str]) -> LaneRun:
+def _check_lane(lane: Lane, artifact: Artifact, court: Court, checks: frozenset[str]) -> LaneRun:
     """Every required check among ``checks``.
 
     Records that cannot be read or written end this lane's run, not the others'.
     """
     try:
         statuses = [
-            ensure_evidence(lane, artifact, check, CHECKS[check.partition("@")[0]], street)
+            ensure_evidence(lane, artifact, check, CHECKS[check.partition("@")[0]], court)
             for check in lane.required
             if check in checks
         ]
     except (Interrupted, Terminated):
         raise
     except CubingateError as error:
-        return _stopped(lane, street, error, error.message)
+        return _stopped(lane, court.street, error, error.message)
     return LaneRun(lane, artifact, "", ExitStatus.gravest(statuses))
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import subprocess
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,13 +13,15 @@ import pytest
 from pipeline.build.settings import BuildSettings, Network
 from pipeline.errors import CubingateError, EngineUnavailable, ExitStatus, InfrastructureError, Terminated
 from pipeline.evidence import read
+from pipeline.evidence.envelope import Keyring, SigningKey, keyring, signing_key
 from pipeline.model.finding import Outcome, Status
-from pipeline.model.lane import Lane, Platform
+from pipeline.model.lane import EvidenceTerms, Lane, Platform
 from pipeline.report.progress import Talk
 from pipeline.resources import find_resources
 from pipeline.stages.check import Observation, ensure_evidence
+from pipeline.stages.gate import Court
 from pipeline.stages.street import Engines, Street
-from tests.values import CPU, ORIGIN, bundle, cpu_lane
+from tests.values import CPU, ORIGIN, TERMS, bundle, cpu_lane
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,6 +50,12 @@ def passes(_lane: Lane, _artifact: Artifact, check: str, _street: Street) -> Obs
     return Observation(Outcome(rule=check, status=Status.PASS, examined=1), CPU, {}, ExitStatus.PASS)
 
 
+def court(street: Street, ring: Keyring | None = None, **terms: Any) -> Court:
+    """As ``run`` has it: its own tables and commit, and the clock of now."""
+    wanted = replace(TERMS, now=street.clock(), tables=street.origin.policy, commit=street.origin.commit)
+    return Court(street, replace(wanted, wanted=EvidenceTerms(**terms)), ring, ())
+
+
 def newest(street: Street, artifact: Artifact, check: str = "smoke@cpu") -> Outcome:
     records = read([street.evidence], artifact.sha256, now=NOW)
     return [record.outcome for record in records if record.check == check][-1]
@@ -55,13 +64,68 @@ def newest(street: Street, artifact: Artifact, check: str = "smoke@cpu") -> Outc
 def test_a_pass_is_recorded_and_not_looked_at_again(tmp_path: Path, street: Street) -> None:
     lane = cpu_lane()
     artifact = bundle(tmp_path, lane)
-    assert ensure_evidence(lane, artifact, "smoke@cpu", passes, street) is ExitStatus.PASS
+    assert ensure_evidence(lane, artifact, "smoke@cpu", passes, court(street)) is ExitStatus.PASS
     assert newest(street, artifact).status is Status.PASS
 
-    def never(*_: object) -> Observation:
-        raise AssertionError
+    assert ensure_evidence(lane, artifact, "smoke@cpu", never, court(street)) is ExitStatus.PASS
 
-    assert ensure_evidence(lane, artifact, "smoke@cpu", never, street) is ExitStatus.PASS
+
+def never(*_: object) -> Observation:
+    raise AssertionError("looked again")
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> tuple[SigningKey, Keyring]:
+    pytest.importorskip("securesystemslib")
+    for argv in (
+        ("genpkey", "-algorithm", "ed25519", "-out", "key.pem"),
+        ("pkey", "-in", "key.pem", "-pubout", "-out", "key.pub"),
+    ):
+        subprocess.run(["openssl", *argv], cwd=tmp_path, check=True)
+    return signing_key(tmp_path / "key.pem"), keyring([tmp_path / "key.pub"])
+
+
+def test_a_pass_that_nobody_signed_is_looked_at_again_by_whoever_can_sign(
+    tmp_path: Path, street: Street, keys: tuple[SigningKey, Keyring]
+) -> None:
+    """Or a lane that passed before signatures were required could never be approved."""
+    lane, (key, ring) = cpu_lane(), keys
+    artifact = bundle(tmp_path, lane)
+    assert ensure_evidence(lane, artifact, "audit", passes, court(street)) is ExitStatus.PASS
+    terms: dict[str, Any] = {"signed": True, "keys": (tmp_path / "key.pub",)}
+    unsigned = court(street, ring, **terms)
+    assert ensure_evidence(lane, artifact, "audit", never, unsigned) is ExitStatus.PASS, "another would be unsigned too"
+    signing = court(replace(street, signing=key), ring, **terms)
+    assert ensure_evidence(lane, artifact, "audit", passes, signing) is ExitStatus.PASS
+    assert [record.signed_by for record in signing.evidence(artifact.sha256)] == [(), (key.id,)]
+    assert ensure_evidence(lane, artifact, "audit", never, signing) is ExitStatus.PASS
+    stranger = court(replace(street, signing=key), None, **terms)
+    assert ensure_evidence(lane, artifact, "audit", never, stranger) is ExitStatus.PASS, "that key is not trusted"
+
+
+def test_a_pass_that_expired_or_is_of_another_release_is_looked_at_again(tmp_path: Path, street: Street) -> None:
+    lane = cpu_lane()
+    artifact = bundle(tmp_path, lane)
+    assert ensure_evidence(lane, artifact, "audit", passes, court(street)) is ExitStatus.PASS
+    later = replace(street, clock=lambda: NOW + timedelta(days=9))
+    released = replace(street, origin=replace(ORIGIN, commit="a" * 40))
+    other_tables = replace(street, origin=replace(ORIGIN, policy="0" * 64))
+    again = [court(released, same_commit=True), court(other_tables), court(later, max_age_days=8)]
+    for each in (court(later, max_age_days=10), court(street, same_commit=True)):
+        assert ensure_evidence(lane, artifact, "audit", never, each) is ExitStatus.PASS
+    for each in again:
+        looks = Looks(GOOD)
+        assert ensure_evidence(lane, artifact, "audit", looks, each) is ExitStatus.PASS
+        assert looks.answers == []
+
+
+def test_what_was_recorded_since_the_run_began_is_no_record_from_the_future(tmp_path: Path, street: Street) -> None:
+    lane = cpu_lane()
+    artifact = bundle(tmp_path, lane)
+    began = court(street)
+    hours_later = replace(began, street=replace(street, clock=lambda: NOW + timedelta(hours=2)))
+    for check in ("audit", "smoke@cpu"):
+        assert ensure_evidence(lane, artifact, check, passes, hours_later) is ExitStatus.PASS
 
 
 def test_a_record_names_the_bundle_and_not_the_folder_it_lay_in(tmp_path: Path, street: Street) -> None:
@@ -75,7 +139,7 @@ def test_a_record_names_the_bundle_and_not_the_folder_it_lay_in(tmp_path: Path, 
             Outcome(rule=check, status=Status.FAIL, examined=1, reason=reason), CPU, document, ExitStatus.REFUSED
         )
 
-    assert ensure_evidence(lane, artifact, "smoke@cpu", fails, street) is ExitStatus.REFUSED
+    assert ensure_evidence(lane, artifact, "smoke@cpu", fails, court(street)) is ExitStatus.REFUSED
     (found,) = read([street.evidence], artifact.sha256, now=NOW)
     place = f"{artifact.path.name}!/bin/llama-server"
     assert found.outcome.reason == f"a container does not load ({place})"
@@ -90,7 +154,7 @@ def test_a_bundle_that_was_replaced_while_it_was_checked_did_not_pass(tmp_path: 
         artifact.path.write_bytes(b"another build")
         return passes(lane, artifact, check, street)
 
-    assert ensure_evidence(lane, artifact, "smoke@cpu", replaced, street) is ExitStatus.INFRASTRUCTURE
+    assert ensure_evidence(lane, artifact, "smoke@cpu", replaced, court(street)) is ExitStatus.INFRASTRUCTURE
     outcome = newest(street, artifact)
     assert outcome.status is Status.ERROR
     assert "was replaced" in (outcome.reason or "")
@@ -99,11 +163,11 @@ def test_a_bundle_that_was_replaced_while_it_was_checked_did_not_pass(tmp_path: 
 def test_a_lane_for_another_instruction_set_is_skipped_and_said_so(tmp_path: Path, street: Street) -> None:
     lane = cpu_lane(platform=next(other for other in Platform if other != CPU.platform))
     artifact = bundle(tmp_path, lane)
-    assert ensure_evidence(lane, artifact, "smoke@cpu", passes, street) is ExitStatus.PASS
+    assert ensure_evidence(lane, artifact, "smoke@cpu", passes, court(street)) is ExitStatus.PASS
     outcome = newest(street, artifact)
     assert outcome.status is Status.SKIPPED
     assert "the lane is for" in (outcome.reason or "")
-    assert ensure_evidence(lane, artifact, "audit", passes, street) is ExitStatus.PASS
+    assert ensure_evidence(lane, artifact, "audit", passes, court(street)) is ExitStatus.PASS
     assert newest(street, artifact, "audit").status is Status.PASS, "bytes are read on any machine"
 
 
@@ -116,7 +180,7 @@ def test_what_the_system_refuses_is_an_error_of_this_check_and_not_the_end_of_th
     def full(*_: object) -> Observation:
         raise OSError(28, "No space left on device", "server.log")
 
-    assert ensure_evidence(lane, artifact, "audit", full, street) is ExitStatus.INFRASTRUCTURE
+    assert ensure_evidence(lane, artifact, "audit", full, court(street)) is ExitStatus.INFRASTRUCTURE
     assert newest(street, artifact, "audit").reason == "server.log: No space left on device"
 
 
@@ -128,7 +192,7 @@ def test_a_check_that_was_interrupted_leaves_no_record(tmp_path: Path, street: S
         raise Terminated("terminated")
 
     with pytest.raises(Terminated):
-        ensure_evidence(lane, artifact, "audit", interrupted, street)
+        ensure_evidence(lane, artifact, "audit", interrupted, court(street))
     assert read([street.evidence], artifact.sha256, now=NOW) == ()
 
 
@@ -172,7 +236,7 @@ def test_only_what_the_machine_failed_is_looked_at_again(
     lane, pauses, looks = cpu_lane(), list[float](), Looks(*answers)
     artifact = bundle(tmp_path, lane)
     patient = replace(street, retries=(1.0, 2.0), pause=pauses.append)
-    assert ensure_evidence(lane, artifact, "smoke@cpu", looks, patient) is status
+    assert ensure_evidence(lane, artifact, "smoke@cpu", looks, court(patient)) is status
     assert pauses == paused
     assert looks.answers == []
     on_record = read([street.evidence], artifact.sha256, now=NOW)
