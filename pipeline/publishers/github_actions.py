@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from pipeline.errors import InfrastructureError
 from pipeline.publishers.github_api import Github
@@ -45,12 +46,16 @@ class Runner:
 
 @dataclass(frozen=True, slots=True)
 class RunJob:
-    """A job of a workflow run: it asks for a runner with all ``labels``, and waits from ``since`` on."""
+    """A job of a workflow run: it asks for a runner with all ``labels``, and waits from ``since`` on.
+
+    ``succeeded`` is whether it ended, and well.
+    """
 
     name: str
     state: JobState
     labels: tuple[str, ...]
     since: datetime
+    succeeded: bool
 
 
 class GithubActions(Github):
@@ -76,16 +81,20 @@ class GithubActions(Github):
         """The jobs of the latest attempt of a run; those of a matrix appear when the matrix is known."""
         return tuple(map(_job, self._rows(f"{self._api}/actions/runs/{run}/jobs", "jobs")))
 
+    def all_jobs(self, run: str) -> tuple[RunJob, ...]:
+        """The jobs of all attempts of a run."""
+        return tuple(map(_job, self._rows(f"{self._api}/actions/runs/{run}/jobs", "jobs", filter="all")))
+
     def cancel(self, run: str) -> None:
         """Cancel a run; its jobs that always run still do."""
         self._answer("POST", f"{self._api}/actions/runs/{run}/cancel")
 
-    def _rows(self, address: str, name: str) -> Iterator[Any]:
+    def _rows(self, address: str, name: str, **query: str) -> Iterator[Any]:
         """All pages of a list that GitHub wraps in an object with its ``total_count``."""
         page, seen, total = 0, 0, 1
         while seen < total:
             page += 1
-            answer = self._repeated("GET", f"{address}?per_page=100&page={page}")
+            answer = self._repeated("GET", f"{address}?{urlencode({**query, 'per_page': 100, 'page': page})}")
             rows, total = _listed(answer, name)
             yield from rows
             seen = seen + len(rows) if rows else total
@@ -113,6 +122,7 @@ def _runner(row: Any) -> Runner:
 def _job(row: Any) -> RunJob:
     try:
         since = datetime.fromisoformat(row["created_at"])
-        return RunJob(str(row["name"]), _STATES[row["status"]], tuple(map(str, row["labels"])), since)
+        succeeded = row.get("conclusion") == "success"  # none as long as it has not ended
+        return RunJob(str(row["name"]), _STATES[row["status"]], tuple(map(str, row["labels"])), since, succeeded)
     except (KeyError, TypeError, ValueError):
         raise InfrastructureError("GitHub answers something other than a job of a run") from None

@@ -59,7 +59,7 @@ def watch(
     since = answered = busy = clock()
     while True:
         try:
-            jobs = [job for job in github.jobs(watched.run) if _own(job) in watched.names]
+            jobs = [job for job in github.jobs(watched.run) if _own(job.name) in watched.names]
             answered = clock()
         except InfrastructureError:
             if clock() - answered > watched.patience:
@@ -70,11 +70,7 @@ def watch(
                 case Waiting.ENDED:
                     return True
                 case Waiting.IN_VAIN:
-                    for job in jobs:
-                        if job.state is JobState.QUEUED:
-                            tell(job)
-                    _cancel(github, watched.run)
-                    return False
+                    return _give_up(github, watched, jobs, tell)
                 case Waiting.ON:
                     pass
         sleep(watched.pause)
@@ -86,7 +82,7 @@ def standing(jobs: Sequence[RunJob], watched: Watch, *, since: datetime, busy: d
     GitHub lists the jobs of a matrix when it starts them; that they are not there yet is waiting, too.
     """
     states = {job.state for job in jobs}
-    if {_own(job) for job in jobs} >= watched.names and states <= {JobState.ENDED}:
+    if {_own(job.name) for job in jobs} >= watched.names and states <= {JobState.ENDED}:
         return Waiting.ENDED
     if now - since > watched.longest:
         return Waiting.IN_VAIN
@@ -94,9 +90,31 @@ def standing(jobs: Sequence[RunJob], watched: Watch, *, since: datetime, busy: d
     return Waiting.IN_VAIN if now - max(queued, since, busy) > watched.patience else Waiting.ON
 
 
-def _own(job: RunJob) -> str:
-    """Its name alone: a job of a workflow that another one calls has its caller's name before its own."""
-    return job.name.rpartition(" / ")[2]
+def _own(name: str) -> str:
+    """A job's name alone: where its workflow is called by another, the caller's stands before."""
+    return name.rpartition(" / ")[2]
+
+
+def _give_up(github: GithubActions, watched: Watch, jobs: Sequence[RunJob], tell: Callable[[RunJob], None]) -> bool:
+    """Cancel the run, and tell of each job that waits; unless there is none to wait for."""
+    if _ended_before(github, watched, jobs):
+        return True
+    for job in jobs:
+        if job.state is JobState.QUEUED:
+            tell(job)
+    _cancel(github, watched.run)
+    return False
+
+
+def _ended_before(github: GithubActions, watched: Watch, jobs: Sequence[RunJob]) -> bool:
+    """Whether nothing is left to wait for but jobs that are not listed because they succeeded in an earlier attempt.
+
+    When failed jobs are run again, GitHub may list those alone: https://github.com/r-universe-org/help/issues/607.
+    """
+    if any(job.state is not JobState.ENDED for job in jobs):
+        return False
+    missing = watched.names - {_own(job.name) for job in jobs}
+    return missing <= {_own(job.name) for job in github.all_jobs(watched.run) if job.succeeded}
 
 
 def _cancel(github: GithubActions, run: str) -> None:

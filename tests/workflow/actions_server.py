@@ -24,13 +24,17 @@ START = "2026-01-01T00:00:00Z"
 
 @dataclass
 class Repository:
-    """What is there. ``refuses`` maps a part of a path to a status, ``limited`` counts answers that ask to wait."""
+    """What is there. ``refuses`` maps a part of a path to a status, ``limited`` counts answers that ask to wait.
+
+    ``earlier`` are the jobs of attempts before the latest.
+    """
 
     name: str = "acme/server"
     owner: str = "User"
     runners: list[dict[str, Any]] = field(default_factory=list)
     organization_runners: list[dict[str, Any]] = field(default_factory=list)
     jobs: list[dict[str, Any]] = field(default_factory=list)
+    earlier: list[dict[str, Any]] = field(default_factory=list)
     refuses: dict[str, int] = field(default_factory=dict)
     limited: int = 0
     wait: int = 0
@@ -60,7 +64,7 @@ class Repository:
         lists = {
             "/actions/runners": ("runners", self.runners),
             "/orgs/acme/actions/runners": ("runners", self.organization_runners),
-            f"{run}/jobs": ("jobs", self.jobs),
+            f"{run}/jobs": ("jobs", [*(self.earlier if query.get("filter") == "all" else []), *self.jobs]),
         }
         found = lists.get(path.removeprefix(f"/repos/{self.name}"))
         if found is not None:

@@ -139,6 +139,32 @@ def test_a_job_that_is_listed_twice_is_not_another_that_ended(listed: list[str])
     assert watched(repository, happens) == (True, [], timedelta(minutes=50))
 
 
+def test_what_is_not_run_again_need_not_be_listed_again() -> None:
+    """After "Re-run failed jobs" GitHub has listed only those: https://github.com/r-universe-org/help/issues/607."""
+    repository = Repository(jobs=[job(H200, "in_progress")], earlier=[job(A30, "completed"), job(H200, "completed")])
+
+    def happens(minute: int) -> None:
+        if minute == 20:
+            repository.jobs = [job(H200, "completed")]
+
+    ended, told, took = watched(repository, happens)
+    assert (ended, told, repository.cancelled) == (True, [], 0)
+    assert took < timedelta(minutes=52)
+
+
+def test_what_failed_before_has_to_be_run_again() -> None:
+    failed = job(A30, "completed") | {"conclusion": "failure"}
+    repository = Repository(jobs=[*map(dict, OTHER), job(H200, "completed")], earlier=[failed])
+    assert watched(repository)[0] is False
+    assert repository.cancelled == 1
+
+
+def test_what_succeeded_before_and_is_queued_again_is_waited_for() -> None:
+    repository = Repository(jobs=jobs("queued", "completed"), earlier=jobs("completed", "completed"))
+    ended, told, _ = watched(repository)
+    assert (ended, [row.name for row in told]) == (False, [A30])
+
+
 def test_an_api_that_forbids_ends_the_watch() -> None:
     with pytest.raises(Refusal, match="403"):
         watched(Repository(jobs=jobs("queued", "queued"), refuses={"/jobs": 403}))
