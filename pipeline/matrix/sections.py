@@ -20,7 +20,7 @@ DRIVER = Text("a driver version or branch", "535.288.01", r"[1-9][0-9]{2}(\.[0-9
 GLIBC = Text("a glibc version", "2.31", r"2\.[0-9]{1,3}")
 GLIBCXX = Text("a libstdc++ symbol version", "3.4.28", r"3\.4\.[0-9]{1,3}")
 SIZE = Text("a size", "900 MiB", SIZE_PATTERN)
-ARCHS = Text("a list of architectures", "80-real;90a-real;120-virtual", r"[0-9A-Za-z;,.+=_\[\]\"' -]+")
+ARCHS = Text("a list of architectures", "80-real;90a-real;120-virtual", "[0-9A-Za-z;,.+=_\\[\\]\"' -]+")
 LIBRARY = Text("the soname of a shared library", "libcublas.so.13", r"[^\s/]+\.so(\.[0-9]+)*")
 LOSS = Text("a rule of a comparison", "kernel-gone", r"[a-z]+(-[a-z]+)*")
 LIBRARY_PATTERN = Text("a library's file name", "libflash_attn_*.so", r"[^\s/]+")

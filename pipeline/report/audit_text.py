@@ -29,8 +29,8 @@ def audit_text(report: AuditReport, *, colour: bool = False, width: int = 0) -> 
     parts = (
         folded(_head(report), width),
         _targets(report, colour=colour, width=width),
-        distributions_text(report),
-        coverage_text(report),
+        distributions_text(report, width=width),
+        coverage_text(report, width=width),
         folded(_findings(report), width),
         folded(_rehearsed(report), width),
         folded(_tail(report), width),

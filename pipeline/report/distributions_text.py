@@ -33,14 +33,14 @@ def failing(report: AuditReport, label: str) -> str:
     return f"{verb}: {', '.join(named)}{more}"
 
 
-def distributions_text(report: AuditReport) -> Iterator[str]:
+def distributions_text(report: AuditReport, *, width: int = 0) -> Iterator[str]:
     """The table distribution by target, where there is more than one distribution with something to judge."""
     judged = [item for item in report.distributions if item.verdicts and _worth_a_row(item)]
     if len(judged) < 2:
         return
     head = ["distribution", "CUDA", *(target.target.label for target in report.targets)]
     rows = [_row(item) for item in judged[:_MOST_ROWS]]
-    yield from columns(head, rows)
+    yield from columns(head, rows, width=width)
     if len(judged) > _MOST_ROWS:
         yield f"{len(judged) - _MOST_ROWS} more (--format json has all)"
     others = len(report.distributions) - len(judged)
@@ -69,7 +69,7 @@ def _cell(item: DistributionReport, row: DistributionVerdict) -> str:
     return " ".join(part for part in (word, ", ".join(row.causes), f"({needs})" if needs else "") if part)
 
 
-def coverage_text(report: AuditReport) -> Iterator[str]:
+def coverage_text(report: AuditReport, *, width: int = 0) -> Iterator[str]:
     """The table library by target, where some of the product's libraries serve a target that others do not."""
     labels = [target.target.label for target in report.targets]
     own = [library for library in report.libraries if not is_toolkit_library(library.path)]
@@ -82,7 +82,7 @@ def coverage_text(report: AuditReport) -> Iterator[str]:
         [names[library.path], *(_fare(library, label) for label in mixed), archs_text(library.archs)]
         for library in worst[:_MOST_ROWS]
     ]
-    yield from columns(["library", *mixed, "has"], rows)
+    yield from columns(["library", *mixed, "has"], rows, width=width)
     if len(worst) > _MOST_ROWS:
         yield f"{len(worst) - _MOST_ROWS} more (--format json has all)"
     if report.kernels is None:

@@ -22,6 +22,9 @@ _LETTERS = {
     Cell.NOT_SERVED: " ",
     Cell.BY_DESIGN: ".",
 }
+_NEWEST = "on the newest driver"
+_CELL = 4  # columns of one SM, its gap with it
+_LEAST_BESIDE = 4
 _MOST_IMAGES = 24
 _MOST_LIBRARIES = 40
 _LEGEND = (
@@ -55,11 +58,14 @@ def _device(shown: Shown, width: int) -> Iterator[str]:
     yield ""
     yield from folded(_blocks(served), width)
     yield from folded(_unserved([gpu for gpu in shown.gpus if gpu not in served]), width)
-    yield from _coverage(shown)
+    yield from _coverage(shown, width)
 
 
-def _coverage(shown: Shown) -> Iterator[str]:
-    """The table library by SM, where the product's own libraries differ: what runs without one of them may not with."""
+def _coverage(shown: Shown, width: int) -> Iterator[str]:
+    """The table library by SM, where the product's own libraries differ: what runs without one of them may not with.
+
+    What is wider than a terminal goes on below, with the next SMs.
+    """
     own = [library for library in shown.libraries if not is_toolkit_library(library.path)]
     places = [
         place for place in range(len(shown.gpus)) if {library.cells[place] for library in own} & {Cell.NATIVE, Cell.JIT}
@@ -69,13 +75,15 @@ def _coverage(shown: Shown) -> Iterator[str]:
     ):
         return
     names = [library.path.rpartition("!/")[2].rpartition("/")[2] for library in own]
-    widest = max(len(name) for name in names)
-    yield ""
-    yield f"{'on the newest driver':<{widest}} " + " ".join(
-        f"{shown.gpus[place].row.gpu.number:>3}" for place in places
-    )
-    for name, library in sorted(zip(names, own, strict=True), key=lambda row: row[0])[:_MOST_LIBRARIES]:
-        yield f"{name:<{widest}} " + " ".join(f"{_LETTERS[library.cells[place]]:>3}" for place in places)
+    rows = sorted(zip(names, own, strict=True), key=lambda row: row[0])[:_MOST_LIBRARIES]
+    widest = max(len(_NEWEST), *(len(name) for name, _ in rows))
+    beside = max((width - widest) // _CELL, _LEAST_BESIDE) if width else len(places)
+    for start in range(0, len(places), beside):
+        band = places[start : start + beside]
+        yield ""
+        yield f"{_NEWEST:<{widest}} " + " ".join(f"{shown.gpus[place].row.gpu.number:>3}" for place in band)
+        for name, library in rows:
+            yield f"{name:<{widest}} " + " ".join(f"{_LETTERS[library.cells[place]]:>3}" for place in band)
     if len(own) > _MOST_LIBRARIES:
         yield f"{len(own) - _MOST_LIBRARIES} more libraries (--format json has all)"
     yield ". the program does without it there"

@@ -206,6 +206,16 @@ def test_libraries_of_one_name_are_told_apart(tmp_path: Path, policy: Policy) ->
     ]
 
 
+def test_tables_that_are_wider_than_a_terminal_become_blocks(tmp_path: Path, policy: Policy) -> None:
+    report = audited(mlc(tmp_path, ("70", "80")), policy, "60@535", "80@535", "90@550", "120@570")
+    whole, narrow = audit_text(report), audit_text(report, width=80)
+    assert [line for line in whole.splitlines() if line.startswith("distribution  ") and len(line) > 80]
+    for line in narrow.splitlines():
+        assert len(line) <= 80 or line.lstrip().startswith(("at  ", "--kernels")) or str(tmp_path) in line, line
+    _, _, runtime = narrow.partition("\nmlc-ai 0.20\n")
+    assert runtime.splitlines()[1].split() == ["60@535.54.03", "FAIL", "arch-missing", "(no", "driver)"], runtime
+
+
 def test_show_has_a_row_for_each_library_where_they_differ(tmp_path: Path, policy: Policy) -> None:
     def table(folder: str, archs: tuple[str, ...]) -> list[list[str]]:
         inventory = take_inventory(mlc(tmp_path / folder, archs))

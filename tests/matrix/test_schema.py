@@ -177,3 +177,12 @@ def test_the_schema_in_the_repository_is_the_one_of_the_code() -> None:
 def test_matrix_yaml_names_its_schema_for_editors() -> None:
     first = (ROOT / "matrix.yaml").read_text(encoding="utf-8").splitlines()[0]
     assert first == "# yaml-language-server: $schema=docs/matrix.schema.json"
+
+
+def test_editors_compile_every_pattern() -> None:
+    """ECMAScript with the flag `u`, as editors and check-jsonschema read patterns, takes no escape without a meaning."""
+    patterns = re.findall(r'"pattern": ("(?:[^"\\]|\\.)*")', json.dumps(json_schema()))
+    assert patterns
+    for pattern in patterns:
+        escaped = set(re.findall(r"\\(.)", json.loads(pattern)))
+        assert escaped <= set(r"^$\.*+?()[]{}|/0bBdDfnrsStuvwWx-"), pattern

@@ -40,6 +40,22 @@ def test_the_table_fits_a_terminal(shown: Shown) -> None:
     assert show_text(shown, width=80).split() == show_text(shown).split()
 
 
+def test_a_table_of_libraries_goes_on_below_where_a_terminal_ends(tmp_path: Path) -> None:
+    name = "libggml-cuda-of-a-backend-with-a-very-long-name"
+    for index, archs in enumerate(("60 70 80 ptx:80", "80 86 90")):
+        build(Elf(f"{name}{index}.so", [container("12.0", archs, "lz4")]), tmp_path)
+    found = show((take_inventory(tmp_path),), POLICY)
+    head, first, second = "on the newest driver", [], []
+    for width in (0, 80):
+        lines = show_text(found, width=width).splitlines()
+        assert not width or all(len(line) <= width for line in lines)
+        first.append([word for line in lines if line.startswith(head) for word in line.removeprefix(head).split()])
+        second.append([word for line in lines if line.startswith(f"{name}1") for word in line.split()[1:]])
+    assert first[0] == first[1]
+    assert second[0] == second[1]
+    assert len(first[0]) > (80 - len(name)) // 4, "or nothing had to go on below"
+
+
 def test_a_column_stands_for_every_branch_up_to_the_next(shown: Shown) -> None:
     lines = show_text(shown).splitlines()
     head = next(line for line in lines if line.startswith("SM "))
