@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentParser
 from pathlib import Path
 
 import pytest
 
 from pipeline.cli import run
+from pipeline.commands import workflow
+from pipeline.stages.seal import Maker
+from pipeline.workflow.render import Kind
 from tests.matrix.files import CPU, CUDA, HEAD, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -102,6 +106,15 @@ def test_the_matrix_may_lie_in_a_folder_of_the_repository(
     monkeypatch.chdir(matrix.parent)
     capsys.readouterr()
     assert (run(["workflow", "--check"]), capsys.readouterr().out) == (0, "")
+
+
+def test_the_words_of_the_command_are_those_of_what_it_calls() -> None:
+    """It names them itself, so that its help needs no jinja2."""
+    assert workflow.KINDS == tuple(Kind)
+    parser = ArgumentParser()
+    workflow.configure(parser)
+    for maker in Maker:
+        assert parser.parse_args(["--unseal", maker.name]).unseal == [maker.name]
 
 
 def test_nothing_to_check_is_a_wrong_use(matrix: Path) -> None:
