@@ -110,7 +110,7 @@ def test_the_matrix_may_lie_in_a_folder_of_the_repository(
 
 def test_the_words_of_the_command_are_those_of_what_it_calls() -> None:
     """It names them itself, so that its help needs no jinja2."""
-    assert workflow.KINDS == tuple(Kind)
+    assert tuple(Kind) == workflow.KINDS
     parser = ArgumentParser()
     workflow.configure(parser)
     for maker in Maker:
