@@ -103,11 +103,6 @@ class Job:
         return all(value is not None and value[1] in labels for value in values)
 
     @property
-    def expressions(self) -> tuple[str, ...]:
-        """What GitHub evaluates in it, without literals."""
-        return tuple(_LITERAL.sub("", each) for each in _EXPRESSION.findall(self.text))
-
-    @property
     def text(self) -> str:
         """All of it, to look for words in."""
         return yaml.safe_dump(self.content, width=10_000)
@@ -139,6 +134,11 @@ class Document:
     def permissions(self) -> dict[str, str] | None:
         """What tokens may do by default; ``None`` where the workflow leaves that to the repository's settings."""
         return _permissions(self.content.get("permissions"))
+
+
+def expressions(text: str) -> tuple[str, ...]:
+    """What GitHub evaluates in ``text``, without literals."""
+    return tuple(_LITERAL.sub("", each) for each in _EXPRESSION.findall(text))
 
 
 def read_document(text: str) -> Document:

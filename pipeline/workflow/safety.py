@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from pipeline.workflow.document import read_document
+from pipeline.workflow.document import expressions, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,14 +57,14 @@ def writing_is_guarded(document: Document, known: Known) -> Iterator[str]:
 def secrets_stay_hosted(document: Document, known: Known) -> Iterator[str]:
     """No secret reaches a runner that is not thrown away afterwards, and none a workflow that strangers start."""
     for job in document.jobs:
-        if _has_secret(job) and not (job.hosted(known.hosted) and not _UNTRUSTED & set(document.triggers)):
+        if _has_secret(job.text) and not (job.hosted(known.hosted) and not _UNTRUSTED & set(document.triggers)):
             yield f"job {job.id} has a secret"
-    if _SECRET.search(str(document.content.get("env", ""))):
+    if _has_secret(str(document.content.get("env", ""))):
         yield "all jobs have a secret"
 
 
-def _has_secret(job: Job) -> bool:
-    return bool(_SECRET.search(job.text)) or any(map(_WHOLE_CONTEXT.search, job.expressions))
+def _has_secret(text: str) -> bool:
+    return bool(_SECRET.search(text)) or any(map(_WHOLE_CONTEXT.search, expressions(text)))
 
 
 def strangers_stay_outside(document: Document, known: Known) -> Iterator[str]:
@@ -91,13 +91,17 @@ def scripts_are_constant(document: Document, _: Known) -> Iterator[str]:
 
 
 def actions_are_pinned(document: Document, known: Known) -> Iterator[str]:
-    """Every action is pinned by a commit that a cited public workflow uses."""
+    """Every action is pinned by a commit that a cited public workflow uses, or is of the cubingate that is trusted."""
     for step in document.calls:
         if step.uses.startswith("./"):
             continue
         found = _PINNED.fullmatch(step.uses)
         if found is None:
             yield f"{step.place}: {step.uses} is not pinned by a commit"
+        elif not found["commit"].strip("0"):
+            yield f"{step.place}: {step.uses} is a placeholder: write the commit that you trust"
+        elif f"{found['name']}@{found['commit']}" == known.cubingate:
+            continue
         elif (row := known.actions.get(found["name"])) is None or row.commit != found["commit"]:
             yield f"{step.place}: no source for {step.uses}"
 

@@ -38,6 +38,7 @@ TWINS: dict[str, list[tuple[Kind, str, str]]] = {
         (Kind.RELEASE, "          LANE: ${{ matrix.id }}", "          LANE: ${{ secrets.KEY }}"),
         (Kind.RELEASE, "          RUN: ${{ matrix.id }}", "          RUN: ${{ github.token }}"),
         (Kind.RELEASE, "permissions: {}\n", "permissions: {}\nenv:\n  KEY: ${{ secrets.KEY }}\n"),
+        (Kind.RELEASE, "permissions: {}\n", "permissions: {}\nenv:\n  ALL: ${{ toJSON(github) }}\n"),
         (Kind.RELEASE, "          RUN: ${{ matrix.id }}", "          RUN: ${{ github['token'] }}"),
         (Kind.PULL_REQUEST, "          PLANNED: ${{ needs.plan.result }}", "          PLANNED: ${{ secrets.KEY }}"),
         *(
