@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,6 @@ from pipeline.errors import ExitStatus
 if TYPE_CHECKING:
     import argparse
 
-    from pipeline.scaffold.origin import Origin
     from pipeline.scaffold.project import Project
 
 _KINDS = ("cpp", "wheel", "audit")
@@ -33,30 +31,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> ExitStatus:
     """Look, render, write all or nothing, and say what is left to do."""
+    from pipeline.commands.surroundings import this_cubingate
     from pipeline.resources import find_resources
     from pipeline.scaffold.project import Kind, look_at
     from pipeline.scaffold.render import render
     from pipeline.scaffold.write import write_all
     from pipeline.workflow.actions import load_actions
 
-    origin = _origin(arguments.cubingate)
+    origin = this_cubingate(arguments.cubingate)
     project = look_at(arguments.folder, Kind(arguments.kind) if arguments.kind else None)
     files = render(project, origin, load_actions(), find_resources().templates)
     written = write_all(arguments.folder, files)
     emit(arguments, _told(project, [(name, name in written) for name in files]))
     return ExitStatus.PASS
-
-
-def _origin(named: str | None) -> Origin:
-    from pipeline.scaffold.origin import Origin
-
-    if named is not None:
-        return Origin.parse(named)
-    try:
-        recorded = importlib.metadata.distribution("cubingate").read_text("direct_url.json")
-    except importlib.metadata.PackageNotFoundError:
-        recorded = None
-    return Origin.of_installation(recorded or "")
 
 
 def _told(project: Project, files: list[tuple[str, bool]]) -> str:

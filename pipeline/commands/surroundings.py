@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import sys
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from pipeline.model.evidence import Origin
     from pipeline.model.lane import Plan
+    from pipeline.scaffold import origin as scaffold
     from pipeline.stages.street import Street
 
 
@@ -38,6 +40,19 @@ def planned(arguments: argparse.Namespace) -> Plan:
     if failed(findings):
         raise UsageError("\n".join(complaints(findings, color=False)))
     return plan
+
+
+def this_cubingate(named: str | None) -> scaffold.Origin:
+    """The cubingate that workflows use: the one that was ``named``, else what this one was installed from."""
+    from pipeline.scaffold.origin import Origin
+
+    if named is not None:
+        return Origin.parse(named)
+    try:
+        recorded = importlib.metadata.distribution("cubingate").read_text("direct_url.json")
+    except importlib.metadata.PackageNotFoundError:
+        recorded = None
+    return Origin.of_installation(recorded or "")
 
 
 def _origin(environment: Mapping[str, str]) -> Origin:

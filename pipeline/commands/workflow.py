@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.publishers.github_actions import RunJob
+    from pipeline.workflow.actions import Known
 
 
 _LONGEST_WATCH = timedelta(minutes=340)  # a job of GitHub's ends after 360
@@ -36,6 +37,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="REQUIREMENT",
         default=f"cubingate=={__version__}",
         help="what the workflow's jobs install with pip (default this version)",
+    )
+    parser.add_argument(
+        "--cubingate",
+        metavar="OWNER/NAME@COMMIT",
+        help="--check: whose action and gate may be called (default: what this one was installed from, if that was a "
+        "commit)",
     )
     options.add_output(parser)
     job = parser.add_mutually_exclusive_group()
@@ -94,20 +101,31 @@ def _check(arguments: argparse.Namespace) -> ExitStatus:
 
     ``UsageError`` when there is no workflow to check.
     """
+    from pipeline.commands.surroundings import this_cubingate
+    from pipeline.workflow.actions import load_known
+
     root = _repository_of(arguments.matrix) / ".github"
     files = {kind: root / "workflows" / f"{kind}.yml" for kind in ([arguments.kind] if arguments.kind else KINDS)}
     there = {kind: file for kind, file in files.items() if file.is_file()}
-    if not there:
+    every = _files_of_github(root)
+    if not there and (arguments.kind or not every):
         raise UsageError(f"{root} has no workflow to check", remedy="`cubingate workflow --output FILE` makes one")
     stale = [line for kind, file in there.items() for line in _stale(arguments, kind, file)]
-    unsafe = [line for file in _files_of_github(root) for line in _unsafe(file)]
+    origin = this_cubingate(arguments.cubingate)
+    known = load_known(cubingate=f"{origin.repository}@{origin.commit}")
+    unsafe = [line for file in every for line in _unsafe(file, known)]
     sys.stdout.writelines(stale)
     sys.stderr.writelines(f"{line}\n" for line in unsafe)
     return ExitStatus.REFUSED if stale or unsafe else ExitStatus.PASS
 
 
 def _stale(arguments: argparse.Namespace, kind: str, file: Path) -> list[str]:
-    written = _read(file).splitlines(keepends=True)
+    from pipeline.scaffold.missing import calls_the_gate
+
+    text = _read(file)
+    if arguments.kind is None and calls_the_gate(text):
+        return []  # never rendered: `init` wrote it, and what it calls is held against the pin
+    written = text.splitlines(keepends=True)
     rendered = _rendered(arguments, kind).splitlines(keepends=True)
     return list(difflib.unified_diff(written, rendered, str(file), "as it is rendered now"))
 
@@ -118,12 +136,11 @@ def _files_of_github(root: Path) -> list[Path]:
     return sorted(path for path in found if path.parent.name == "workflows" or path.stem == "action")
 
 
-def _unsafe(file: Path) -> list[str]:
-    from pipeline.workflow.actions import load_known
+def _unsafe(file: Path, known: Known) -> list[str]:
     from pipeline.workflow.safety import violations
 
     try:
-        found = violations(_read(file), load_known())
+        found = violations(_read(file), known)
     except UsageError as error:
         raise UsageError(f"{file}: {error.message}", remedy=error.remedy) from error
     return [f"{file}: {violation.what} ({violation.property})" for violation in found]

@@ -49,6 +49,11 @@ def looks(matrix: Path, policy: Policy) -> Iterator[Look]:
     yield from _settings(workflows)
 
 
+def calls_the_gate(text: str) -> bool:
+    """Whether a workflow calls the gate of another repository instead of having been rendered."""
+    return _RENDERED.match(text) is None and _CALL.search(text) is not None
+
+
 def _sound_plan(matrix: Path, policy: Policy) -> Plan:
     from pipeline.matrix.lint import failed, lint
     from pipeline.matrix.load import load_plan

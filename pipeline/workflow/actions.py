@@ -52,12 +52,13 @@ def load_hosted(folder: Path = FOLDER) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a workflow is held against."""
+    """What a workflow is held against; it may call the ``cubingate`` (``OWNER/NAME@COMMIT``, or empty) as well."""
 
     actions: Mapping[str, Action]
     hosted: frozenset[str]
+    cubingate: str = ""
 
 
-def load_known(folder: Path = FOLDER) -> Known:
-    """Both tables."""
-    return Known(load_actions(folder), load_hosted(folder))
+def load_known(folder: Path = FOLDER, *, cubingate: str = "") -> Known:
+    """Both tables, and the cubingate that is trusted."""
+    return Known(load_actions(folder), load_hosted(folder), cubingate)

@@ -99,7 +99,7 @@ def actions_are_pinned(document: Document, known: Known) -> Iterator[str]:
         if found is None:
             yield f"{step.place}: {step.uses} is not pinned by a commit"
         elif not found["commit"].strip("0"):
-            yield f"{step.place}: {step.uses} is a placeholder: write the commit that you trust"
+            yield f"{step.place}: no source for {step.uses}: a placeholder, write the commit that you trust"
         elif f"{found['name']}@{found['commit']}" == known.cubingate:
             continue
         elif (row := known.actions.get(found["name"])) is None or row.commit != found["commit"]:

@@ -117,6 +117,50 @@ def test_the_words_of_the_command_are_those_of_what_it_calls() -> None:
         assert parser.parse_args(["--unseal", maker.name]).unseal == [maker.name]
 
 
+@pytest.mark.parametrize("kind", ["cpp", "wheel", "audit"])
+def test_what_init_writes_passes_once_the_commit_that_is_trusted_is_named(
+    tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It calls the gate, or the action, of a cubingate: no file that anybody rendered, and no action of the table."""
+    ours, others = f"ours/cubingate@{'a' * 40}", f"ours/cubingate@{'b' * 40}"
+    (tmp_path / "CMakeLists.txt").write_text("project(served VERSION 1.0)\nadd_executable(served a.cpp)\n")
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "kernels"\nversion = "1"\n')
+    (tmp_path / "Dockerfile").write_text("FROM scratch\n")
+
+    def checked(*trusted: str) -> tuple[int, str]:
+        status = run(["workflow", "--matrix", str(tmp_path / "matrix.yaml"), "--check", *trusted])
+        told = capsys.readouterr()
+        assert told.out == "", "it is not compared with what was never rendered"
+        return status, told.err
+
+    assert run(["init", str(tmp_path), "--kind", kind]) == 0
+    capsys.readouterr()
+    status, told = checked("--cubingate", ours)
+    assert status == 1
+    assert "a placeholder, write the commit that you trust" in told
+    (workflow_file,) = (tmp_path / ".github" / "workflows").iterdir()
+    text = workflow_file.read_text(encoding="utf-8")
+    workflow_file.write_text(
+        text.replace("OWNER/cubingate/.github", "ours/cubingate/.github").replace("0" * 40, "a" * 40)
+    )
+    assert checked("--cubingate", ours) == (0, "")
+    status, told = checked("--cubingate", others)
+    assert status == 1
+    assert "no source for ours/cubingate/.github/" in told
+
+
+def test_a_rendered_workflow_that_became_a_call_is_stale_where_it_is_asked_for(
+    matrix: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    committed(matrix)
+    rendered = matrix.parent / ".github" / "workflows" / "release.yml"
+    rendered.write_text(rendered.read_text(encoding="utf-8") + "# uses: a/b/.github/workflows/gate.yml@1\n")
+    assert run(["workflow", "--matrix", str(matrix), "--check"]) == 1, "it says that it was rendered"
+    rendered.write_text(f"on: push\njobs: {{a: {{uses: a/b/.github/workflows/gate.yml@{'a' * 40}}}}}\n")
+    assert run(["workflow", "--matrix", str(matrix), "--check", "--kind", "release"]) == 1
+    assert "as it is rendered now" in capsys.readouterr().out
+
+
 def test_nothing_to_check_is_a_wrong_use(matrix: Path) -> None:
     assert run(["workflow", "--matrix", str(matrix), "--check"]) == 2
 

@@ -180,7 +180,7 @@ def test_matrix_yaml_names_its_schema_for_editors() -> None:
 
 
 def test_editors_compile_every_pattern() -> None:
-    """ECMAScript with the flag `u`, as editors and check-jsonschema read patterns, takes no escape without a meaning."""
+    """ECMAScript with the flag `u`, as editors and check-jsonschema read them, takes no escape without a meaning."""
     patterns = re.findall(r'"pattern": ("(?:[^"\\]|\\.)*")', json.dumps(json_schema()))
     assert patterns
     for pattern in patterns:
