@@ -85,7 +85,9 @@ def _dispatch(argv: Sequence[str]) -> ExitStatus:
     parser, commands = _parser()
     if argv and name == argv[0]:
         _configure(commands, name)
-    arguments = parser.parse_args(argv)
+    arguments, unknown = parser.parse_known_args(argv)
+    if unknown:
+        commands[arguments.command].error(f"unrecognized arguments: {' '.join(unknown)}")
     module = importlib.import_module(f"pipeline.commands.{arguments.command}")
     status: ExitStatus = module.execute(arguments)
     return status

@@ -63,3 +63,10 @@ def test_a_state_directory_that_is_a_file_is_one_line_and_status_4(tmp_path: Pat
     done = shell("$CUBINGATE smoke llama-server --state state", tmp_path)
     assert done.returncode == 4, done.stderr
     assert done.stderr.splitlines() == ["cubingate: state: File exists"]
+
+
+def test_a_wrong_option_is_told_by_the_command_that_has_others(tmp_path: Path) -> None:
+    done = shell("$CUBINGATE publish --lane x", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("usage: cubingate publish ")
+    assert "unrecognized arguments: --lane x" in done.stderr

@@ -100,7 +100,8 @@ def _rendered(arguments: argparse.Namespace, verdicts: Sequence[LaneVerdict]) ->
     color, width = options.colored(arguments), options.terminal_width(arguments)
     if arguments.explain is None:
         return summary(told, color=color, width=width)
-    return explanation(told[0], color=color, width=width)
+    others = sum(not verdict.approved for verdict in verdicts if verdict is not told[0])
+    return explanation(told[0], color=color, width=width, refused=others)
 
 
 def _named(lane: str, verdicts: Sequence[LaneVerdict]) -> LaneVerdict:

@@ -108,7 +108,7 @@ def _publish(
 
     refused = [verdict.lane.id for verdict in verdicts if not verdict.approved]
     if refused and not publisher.partial:
-        _say(f"{publisher.name}: nothing published: it takes all lanes or none, and {', '.join(refused)} is refused")
+        _say(f"{publisher.name}: nothing published: it takes all lanes or none; refused: {', '.join(refused)}")
         return ExitStatus.REFUSED
     place.preflight()
     check_space(place, sum(item.artifact.size for item in approved))

@@ -167,3 +167,5 @@ def _tail(report: AuditReport) -> Iterator[str]:
     if failed:
         worst = next((finding.rule for finding in report.findings if finding.rule in failed), failed[0])
         yield f"`cubingate explain {worst}` says why it happens and what to change"
+    if failed and not report.asked:
+        yield "nothing was promised, so nothing is refused: --target, --host or --lane says what has to hold"

@@ -10,7 +10,7 @@ from pipeline.report.fold import folded, short_digests
 from pipeline.report.shown import shown, shown_finding
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pipeline.diff import Difference
     from pipeline.model.finding import Finding
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _STYLES = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "dim"}
 _WORDS = {Severity.ERROR: "lost", Severity.WARNING: "warning", Severity.NOTE: "note"}
 _MOST_SIZES = 10
-_MOST_FINDINGS = 50
+_MOST_BLOCKS = 50
+_MOST_ALIKE = 20
 
 
 def diff_text(found: Difference, *, color: bool, width: int = 0) -> str:
@@ -30,25 +31,52 @@ def _lines(found: Difference, *, color: bool) -> Iterator[str]:
     yield f"{shown(found.old.path)}  {found.old.size} bytes"
     yield f"{shown(found.new.path)}  {found.new.size} bytes ({found.new.size - found.old.size:+d})"
     for severity in Severity:
-        alike = [finding for finding in found.findings if finding.severity is severity]
-        for finding in alike[:_MOST_FINDINGS]:
+        blocks = _blocks(shown_finding(finding) for finding in found.findings if finding.severity is severity)
+        for block in blocks[:_MOST_BLOCKS]:
             yield ""
-            yield from _finding(shown_finding(finding), color=color)
-        if len(alike) > _MOST_FINDINGS:
+            yield from _block(block, color=color)
+        if left := sum(map(len, blocks[_MOST_BLOCKS:])):
             yield ""
-            yield f"… and {len(alike) - _MOST_FINDINGS} more of {_WORDS[severity]} (--format json has all)"
+            yield f"… and {left} more of {_WORDS[severity]} (--format json has all)"
     yield from _sizes(found)
     yield ""
     yield from _verdict(found, color=color)
 
 
-def _finding(finding: Finding, *, color: bool) -> Iterator[str]:
-    word = paint(_WORDS[finding.severity], _STYLES[finding.severity], color=color)
-    yield f"{word}[{finding.rule}] {finding.observed}"
-    yield f"  at  {short_digests(finding.path)}"
-    yield f"  before  {finding.declared}"
-    if finding.severity is not Severity.NOTE:
-        yield f"  fix  {finding.remedy}"
+def _blocks(findings: Iterable[Finding]) -> list[list[Finding]]:
+    """Those together that say the same of several places, or several things of one that was the same before."""
+    blocks: list[list[Finding]] = []
+    for finding in findings:
+        alike = next((block for block in blocks if _alike(block, finding)), None)
+        if alike is None:
+            blocks.append([finding])
+        else:
+            alike.append(finding)
+    return blocks
+
+
+def _alike(block: list[Finding], other: Finding) -> bool:
+    first = block[0]
+    if (first.rule, first.declared) != (other.rule, other.declared):
+        return False
+    said = all(finding.observed == other.observed for finding in block) and first.remedy == other.remedy
+    return said or all(finding.path == other.path for finding in block)
+
+
+def _block(findings: list[Finding], *, color: bool) -> Iterator[str]:
+    first = findings[0]
+    word = paint(_WORDS[first.severity], _STYLES[first.severity], color=color)
+    yield f"{word}[{first.rule}] {first.observed}"
+    others = [text for text in dict.fromkeys(finding.observed for finding in findings) if text != first.observed]
+    yield from (f"  also  {text}" for text in others[:_MOST_ALIKE])
+    if len(others) > _MOST_ALIKE:
+        yield f"  also  {len(others) - _MOST_ALIKE} more (--format json has all)"
+    places = len({finding.path for finding in findings}) - 1
+    more = f" and {places} more {'place' if places == 1 else 'places'}" if places else ""
+    yield f"  at  {short_digests(first.path)}{more}"
+    yield f"  before  {first.declared}"
+    if first.severity is not Severity.NOTE:
+        yield f"  fix  {first.remedy}"
 
 
 def _sizes(found: Difference) -> Iterator[str]:

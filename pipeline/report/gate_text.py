@@ -46,14 +46,20 @@ def summary(verdicts: Sequence[LaneVerdict], *, color: bool, width: int = 0) -> 
     return "\n".join([*lines, "", f"{approved} of {len(verdicts)} lanes approved"])
 
 
-def explanation(verdict: LaneVerdict, *, color: bool, width: int = 0) -> str:
-    """Every required check of one lane: what it needs, what it has, what is missing."""
+def explanation(verdict: LaneVerdict, *, color: bool, width: int = 0, refused: int = 0) -> str:
+    """Every required check of one lane: what it needs, what it has, what is missing; ``refused`` other lanes are."""
     digest = verdict.artifact.sha256 if verdict.artifact else "no bundle"
     lines = [f"{verdict.lane.id}: {_word(verdict)}", f"  bundle  {digest}"]
     for check in verdict.checks:
         standing = paint(f"{check.standing.value:9}", _STYLES[check.standing], color=color)
         lines.append(f"  {standing} {check.check}{_because(check.reason)}{_where(check.evidence)}")
     lines += [line for target in verdict.targets for line in _target(target, color=color)]
+    if verdict.approved and refused:
+        lanes = "1 other lane is" if refused == 1 else f"{refused} other lanes are"
+        lines += [
+            "",
+            f"{lanes} refused, which the exit status tells too: --lane {verdict.lane.id} judges this one alone",
+        ]
     return "\n".join(folded((row for line in lines for row in line.split("\n")), width))
 
 

@@ -55,5 +55,5 @@ def test_sums_are_of_what_is_published_and_of_nothing_else(tmp_path: Path) -> No
     assert street.cubingate("run", "--lane", "one").returncode == 0
     done = street.cubingate("publish", "--sums", "sums")
     assert done.returncode == 1, done.stderr
-    assert "nothing published" in done.stderr
+    assert "dist: nothing published: it takes all lanes or none; refused: two\n" in done.stderr
     assert not (tmp_path / "sums").exists()

@@ -55,6 +55,22 @@ def test_people_read_what_was_lost_and_why(releases: tuple[Path, Path]) -> None:
     assert "\x1b" not in out
 
 
+def test_what_is_lost_alike_is_told_once(tmp_path: Path) -> None:
+    """Nine libraries of one build lose the same architecture, and a new one brings four libraries of a new toolkit."""
+    names = [f"lib{letter}.so" for letter in "abc"]
+    for folder, archs, needed in (("old", "75 80", []), ("new", "80", ["libone.so.1", "libtwo.so.2"])):
+        for name in names:
+            of_last = needed if name == names[-1] else []
+            build(Elf(name, [container("12.8", archs)], needed=of_last), tmp_path / folder)
+    status, out, _ = diff(tmp_path / "old", tmp_path / "new")
+    assert status == 1
+    of_libraries = [line for line in out.splitlines() if line.startswith("lost[arch-lost] sm_75 is gone")]
+    assert len(of_libraries) == 1, out
+    assert "liba.so and 2 more places" in out
+    assert "lost[needed-added] needs libone.so.1 as well\n  also  needs libtwo.so.2 as well\n" in out
+    assert out.count("lost[needed-added]") == 1
+
+
 def test_losses_that_are_meant(releases: tuple[Path, Path], tmp_path: Path) -> None:
     allowed = ("--allow", "arch-lost", "--allow", "floor-raised", "--allow", "codec-changed")
     status, out, _ = diff(*releases, *allowed, "--output", tmp_path / "diff.txt")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pipeline.audit import run_audit
+from pipeline.model.finding import Status
 from pipeline.policy import load_policy
 from pipeline.report.audit_text import audit_text
 from tests.rules.forge import Elf, build, container
@@ -64,3 +66,13 @@ def test_layers_are_named_as_engines_do(tmp_path: Path) -> None:
     found = run_audit([image], [POLICY.parse_target("90@580")], POLICY)
     assert re.search(r"!/sha256:[0-9a-f]{12}…!/app/libk\.so", audit_text(found))
     assert re.search(r"!/sha256:[0-9a-f]{64}!/app/libk\.so", found.findings[0].path)
+
+
+def test_an_error_that_refuses_nothing_says_so(report: AuditReport) -> None:
+    said = "nothing was promised, so nothing is refused: --target, --host or --lane says what has to hold"
+    assert report.outcomes
+    failed = replace(report.outcomes[0], status=Status.FAIL, reason="x")
+    unasked = replace(report, asked=False, outcomes=(failed,))
+    assert said in audit_text(unasked)
+    assert said not in audit_text(replace(unasked, asked=True))
+    assert said not in audit_text(replace(unasked, outcomes=()))

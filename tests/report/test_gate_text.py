@@ -39,3 +39,13 @@ def test_color_is_only_added_where_it_is_wanted(tmp_path: Path) -> None:
     verdict = judge(cpu_lane(), None, [], terms=TERMS)
     assert "\x1b[" not in summary([verdict], color=False)
     assert "\x1b[31mREFUSED\x1b[0m" in summary([verdict], color=True)
+
+
+def test_an_approved_lane_among_refused_ones_says_what_the_status_tells(tmp_path: Path) -> None:
+    lane = cpu_lane(required=("audit",))
+    artifact = bundle(tmp_path, lane)
+    good = judge(lane, artifact, [record(lane, artifact, "audit")], terms=TERMS)
+    said = "2 other lanes are refused, which the exit status tells too: --lane cpu judges this one alone"
+    assert said in explanation(good, color=False, refused=2)
+    assert "refused" not in explanation(good, color=False)
+    assert said not in explanation(judge(lane, artifact, [], terms=TERMS), color=False, refused=2), "it is one itself"
