@@ -30,15 +30,28 @@ def moving_tags(terms: ImageTerms, lanes: Sequence[Lane]) -> dict[str, tuple[str
     that what is published of them moves no tag to another lane than all of them would.
     """
     lead = _lead(terms, lanes)
-    taken = {tag: lane.id for lane in lanes for tag in version_tags(lane)}
+    taken: dict[str, str] = {}
+    for lane in lanes:
+        for tag in version_tags(lane):
+            _take(tag, lane, taken)
     found: dict[str, tuple[str, ...]] = {}
     for lane in lanes:
         tags = [_filled(tag, lane) for tag in terms.tags if _LANE in tag or lane.id == lead]
         for tag in tags:
-            if taken.setdefault(tag, lane.id) != lane.id or tag in version_tags(lane):
-                raise UsageError(f"the tag {tag} of {lane.id} is that of {taken[tag]} already", remedy="change tags:")
+            _take(tag, lane, taken)
+            if tag in version_tags(lane):
+                raise _twice(tag, lane, lane.id)
         found[lane.id] = tuple(dict.fromkeys(tags))
     return found
+
+
+def _take(tag: str, lane: Lane, taken: dict[str, str]) -> None:
+    if taken.setdefault(tag, lane.id) != lane.id:
+        raise _twice(tag, lane, taken[tag])
+
+
+def _twice(tag: str, lane: Lane, other: str) -> UsageError:
+    return UsageError(f"the tag {tag} of {lane.id} is that of {other} already", remedy="change tags:, or a lane's id:")
 
 
 def _lead(terms: ImageTerms, lanes: Sequence[Lane]) -> str | None:

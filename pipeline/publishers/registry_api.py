@@ -234,7 +234,7 @@ class Repository:
         """One call; a 401 is answered once, with what its challenge asks for. Content is kept where ``stream`` asks."""
         address = urljoin(self._root, path)
         answer = self._ask(verb, address, what, **settings)
-        if answer.status_code == 401 and self._is_ours(address):
+        if answer.status_code == 401 and self._is_ours(answer.url):  # and not a store's that the registry referred to
             challenge = answer.headers.get("WWW-Authenticate", "")
             answer.close()
             self._authorization.renew(self._session, challenge)
@@ -272,7 +272,7 @@ class Repository:
         after = answer.headers.get("Retry-After", "")
         if answer.status_code == 429:
             answer.close()
-            self._wait(float(after) if after.isdigit() else 0.0)
+            self._wait(float(after) if after.isdecimal() else 0.0)
         return answer
 
     def _wait(self, seconds: float) -> None:

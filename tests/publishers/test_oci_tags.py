@@ -50,6 +50,22 @@ def test_tags_of_two_lanes_or_none(terms: ImageTerms, told: str) -> None:
         moving_tags(terms, (ONE, TWO))
 
 
+@pytest.mark.parametrize(
+    ("name", "version", "other", "other_version", "tag"),
+    [("one", "1.0", "one.bundle", "1.0", "1.0-one.bundle"), ("2-x", "1", "x", "1-2", "1-2-x")],
+)
+def test_a_version_s_tag_that_two_lanes_would_have_is_told(
+    name: str, version: str, other: str, other_version: str, tag: str
+) -> None:
+    """One of them would be left out, and nobody told."""
+    lanes = (
+        cpu_lane(id=name, bundle=BundleSpec("server", version)),
+        cpu_lane(id=other, bundle=BundleSpec("server", other_version)),
+    )
+    with pytest.raises(UsageError, match=f"the tag {tag} of {other} is that of {name} already"):
+        moving_tags(ImageTerms(), lanes)
+
+
 def test_a_version_that_cannot_be_in_a_tag_is_told() -> None:
     with pytest.raises(UsageError, match="cannot be a tag"):
         version_tags(cpu_lane(bundle=BundleSpec("server", "1" * 130)))

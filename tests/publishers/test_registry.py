@@ -285,6 +285,18 @@ def test_a_rate_limit_is_waited_for_only_where_it_is_short(front: Front, name: s
         images(front.host, name, bundles).preflight()
 
 
+def test_a_time_to_wait_that_is_no_number_is_not_waited_for(front: Front, name: str, bundles: list[Approved]) -> None:
+    def limited(_: int, exchange: Exchange) -> bool:
+        exchange.answer(429, [("Retry-After", "\u00b2")], b"")
+        return True
+
+    waits: list[float] = []
+    front.mischief = limited
+    with pytest.raises(InfrastructureError, match="rate limit was reached"):
+        images(front.host, name, bundles, waits=waits).preflight()
+    assert max(waits) <= 10
+
+
 @pytest.mark.parametrize("what", ["manifests/sha256:", "blobs/sha256:"])
 def test_a_registry_that_hands_out_other_bytes_is_not_believed(
     front: Front, name: str, bundles: list[Approved], what: str

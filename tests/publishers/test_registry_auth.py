@@ -198,6 +198,29 @@ def test_a_blob_that_lies_elsewhere_is_fetched_without_credentials(basic: Front,
         assert set(store.heard) == {""}
 
 
+def test_a_store_that_asks_for_credentials_gets_none(bearer: Front, tokens: Tokens, item: Approved) -> None:
+    """The registry may say where a token is fetched, and nobody whom it refers to."""
+    images(bearer.host, WHO, item).publish([item])
+    with before(bearer.behind) as store, token_server.serving(token_server.Tokens(WHO.basic)) as theirs:
+
+        def elsewhere(_: int, exchange: Exchange) -> bool:
+            if exchange.command != "GET" or "/blobs/" not in exchange.path or not exchange.headers["Authorization"]:
+                return False
+            exchange.answer(307, [("Location", f"http://{store.host}{exchange.path}")], b"")
+            return True
+
+        def ask(_: int, exchange: Exchange) -> bool:
+            realm = f"http://127.0.0.1:{theirs.port}/token"
+            exchange.answer(401, [("WWW-Authenticate", f'Bearer realm="{realm}",service="s"')], b"")
+            return True
+
+        bearer.mischief, store.mischief = elsewhere, ask
+        with pytest.raises(UsageError, match="401"):
+            images(bearer.host, WHO, item).publish([item])
+        assert store.calls
+        assert theirs.asked == []
+
+
 def test_whose_credentials_go_where() -> None:
     def who(location: str, **environment: str) -> Credentials | None:
         place = destination(Publisher("i", "registry", location, partial=False, image=ImageTerms()), environment)
