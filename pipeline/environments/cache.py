@@ -1,9 +1,10 @@
 """Facts and digests of files that were read before, on disk: one file for each directory that was looked at.
 
-A file is the same while device, inode, size and both times are: what replaces it has another inode or another time.
-One that was written less than two seconds before it was read is not kept, for a second write may leave the time as it
-is. What is kept are facts, never verdicts: policy and targets may change. Whatever is not exactly what this version of
-the program wrote is as good as nothing: a damaged cache costs time, never an answer.
+A file is the same while device, inode, size, both times and its place below the root are: what replaces it has another
+inode or another time, and the name of its folder says what it means (``x.dist-info/METADATA``). One that was written
+less than two seconds before it was read is not kept, for a second write may leave the time as it is. What is kept are
+facts, never verdicts: policy and targets may change. Whatever is not exactly what this version of the program wrote is
+as good as nothing: a damaged cache costs time, never an answer.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class FactsCache:
 
     def recall(self, stamp: Stamp, place: MemberPath, empty: Callable[[], Ledger]) -> Found | None:
         """The facts of a file with exactly this stamp; ``None`` where there are none, or none that make sense."""
-        name = f"{stamp.device}:{stamp.inode}"
+        name = _name(stamp, place)
         row = self._rows.get(name)
         if not isinstance(row, list) or len(row) != 6 or row[:3] != [stamp.size, stamp.modified, stamp.changed]:
             return None
@@ -73,7 +74,7 @@ class FactsCache:
         what = _only_opaque(found.ledger, place)
         facts = None if what else write_facts(found.ledger, place)
         row = [stamp.size, stamp.modified, stamp.changed, found.sha256, what, facts]
-        self._seen[f"{stamp.device}:{stamp.inode}"] = row
+        self._seen[_name(stamp, place)] = row
         self._fresh = True
 
     def close(self) -> None:
@@ -96,6 +97,11 @@ class FactsCache:
                     path.unlink(missing_ok=True)
         except OSError:
             return
+
+
+def _name(stamp: Stamp, place: MemberPath) -> str:
+    """Of a row: a file has one for each of its hard links, and none that was made under another name."""
+    return f"{stamp.device}:{stamp.inode}:{place.name}"
 
 
 def _loaded(place: Path) -> dict[str, Json]:

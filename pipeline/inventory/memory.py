@@ -32,7 +32,7 @@ class Found:
 
 
 class Memory(Protocol):
-    """Facts and digests of files, by their stamps. Never a verdict, and never for a gate: that looks itself."""
+    """Facts and digests of files, by stamp and place. Never a verdict, and never for a gate: that looks itself."""
 
     def recall(self, stamp: Stamp, place: MemberPath, empty: Callable[[], Ledger]) -> Found | None:
         """What is known of a file that lies at ``place`` now, its facts in an ``empty`` ledger; ``None``: nothing."""

@@ -112,6 +112,21 @@ def test_what_changed_is_read_again(venv: Path, where: CachePlace, change: Calla
     assert look(venv, where) == look(venv, None)
 
 
+def test_the_name_of_a_folder_says_what_its_files_are(venv: Path, where: CachePlace) -> None:
+    """As pip moves metadata away and back: neither its files nor their times change."""
+    info, aside = venv / SITE / "product-1.2.dist-info", venv / SITE / "aside"
+    info.rename(aside)
+    look(venv, where)
+    aside.rename(info)
+    assert look(venv, where).metadata == look(venv, None).metadata
+
+
+def test_hard_links_are_what_their_own_names_say(venv: Path, where: CachePlace) -> None:
+    """One that is listed later is no metadata, and must not make the first one so."""
+    os.link(venv / SITE / "product-1.2.dist-info" / "METADATA", venv / SITE / "zzz.txt")
+    assert look(venv, where) == look(venv, where) == look(venv, None)
+
+
 def test_what_was_just_written_is_not_remembered(venv: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = CachePlace(tmp_path / "facts", time.time_ns())
     look(venv, now)
