@@ -20,6 +20,7 @@ _COMPAT = "compat.json"
 _CPU = "cpu"
 _API = "https://api.github.com"
 _COLUMNS = 80
+_SOURCES = "name a compat.json, a folder or an address"
 _HOST_FORM = "write glibc=2.31,platform=aarch64, each part once"
 _PLATFORMS = {"x86_64": "x86_64", "amd64": "x86_64", "aarch64": "aarch64", "arm64": "aarch64"}
 
@@ -86,11 +87,13 @@ def _release(source: str) -> Release:
     if compat.is_file() and (path.is_dir() or _is_document(compat)):
         with compat.open("rb") as file:
             return read_release(file.read(LARGEST + 1), told)
-    if path.exists():
+    if path.is_file() or path.is_dir():
         from pipeline.pick.bundles import audited
 
         files = sorted(each for each in path.iterdir() if each.is_file()) if path.is_dir() else [path]
         return audited(files, told, _policy())
+    if path.exists():
+        raise UsageError(f"{told} is neither a file nor a folder", remedy=_SOURCES)  # a device would never end
     return read_release(_downloaded(source, LARGEST), told)
 
 
@@ -105,7 +108,7 @@ def _downloaded(source: str, largest: int) -> bytes:
     web = variables.get("GITHUB_SERVER_URL") or WEB
     address, release = address_of(source, web), release_of(source, web)
     if address is None:
-        raise UsageError(f"{printable(source)} does not exist", remedy="name a compat.json, a folder or an address")
+        raise UsageError(f"{printable(source)} does not exist", remedy=_SOURCES)
     token = variables.get("GITHUB_TOKEN") or variables.get("GH_TOKEN")
     api = variables.get("GITHUB_API_URL") or (_API if web == WEB else "")
     certificates = ca_bundle(variables)

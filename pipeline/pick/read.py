@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pipeline.errors import CorruptInput, NothingExamined
@@ -22,6 +23,7 @@ LARGEST = 8 << 20
 """Bytes; a release of 256 assets has less than two million."""
 _LONGEST = 255  # characters of a name, as in file systems
 _SM_DIGITS = range(2, 4)
+_SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 class _Wrong(Exception):
@@ -68,8 +70,8 @@ def _asset(row: Any, at: str) -> Asset:
     promised = _made(GlibcVersion, glibc, at) if glibc is not None else None
     return Asset(
         file=_name(row, "file", at),
-        sha256=_name(row, "sha256", at),
-        size=_get(row, "size", int, at),
+        sha256=_sha256(row, at),
+        size=_size(row, at),
         lane=_name(row, "lane", at),
         flavour=_made(Flavour, _get(row, "flavour", str, at), at),
         platform=_made(Platform, _get(row, "platform", str, at), at),
@@ -84,6 +86,21 @@ def _asset(row: Any, at: str) -> Asset:
         ),
         serves=serves,
     )
+
+
+def _sha256(row: dict[str, Any], at: str) -> str:
+    """What users hold their download against: nothing but a digest."""
+    told: str = _get(row, "sha256", str, at)
+    if not _SHA256.fullmatch(told):
+        raise _Wrong(f"{at}: {_told(told)} is no SHA-256")
+    return told
+
+
+def _size(row: dict[str, Any], at: str) -> int:
+    size: int = _get(row, "size", int, at)
+    if not 0 <= size < 1 << 63:
+        raise _Wrong(f"{at}: size is no number of bytes")
+    return size
 
 
 def _serves(value: Any, at: str) -> Serves:

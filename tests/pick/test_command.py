@@ -23,7 +23,7 @@ A100 = ("--target", "80@535.288.01", "--host", "glibc=2.36,platform=amd64")
 def pick(*arguments: str | Path) -> tuple[int, str, str]:
     command = [sys.executable, "-m", "pipeline", "pick", *map(str, arguments)]
     plain = {name: value for name, value in os.environ.items() if name not in {"NO_COLOR", "FORCE_COLOR"}}
-    done = subprocess.run(command, cwd=ROOT, env=plain, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=ROOT, env=plain, capture_output=True, text=True, check=False, timeout=60)
     assert "Traceback" not in done.stderr
     return done.returncode, done.stdout, done.stderr
 
@@ -112,6 +112,15 @@ def test_sources_that_are_nothing(tmp_path: Path) -> None:
 
 
 HOSTILE = "\x1b[31m\r\n::error::no|`$(id)`<img src=x>\u202eשרת"
+
+
+@pytest.mark.parametrize("name", ["compat.json", "bundle"])
+def test_what_is_neither_a_file_nor_a_folder_is_not_read(tmp_path: Path, name: str) -> None:
+    """A device never ends."""
+    (tmp_path / name).symlink_to("/dev/zero")
+    status, out, err = pick(tmp_path / name, *A100)
+    assert (status, out) == (2, "")
+    assert "neither a file nor a folder" in err
 
 
 def test_a_hostile_source_is_told_on_one_line(tmp_path: Path) -> None:
