@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pipeline.binary import FormatError
 from pipeline.errors import CorruptInput, UsageError
@@ -51,12 +51,19 @@ def read_base(repository: Repository, image: BaseImage, platform: Platform, fold
         manifest = _manifest(repository, image, str(image.digest), platform)
         raw = _config(repository, manifest, folder / "config.json")
         config = parse_config(raw)
-        layers = _layers(manifest, config)
+        base = Base(_with_history(json.loads(raw)), _layers(manifest, config))
     except FormatError as error:
         raise CorruptInput(f"{image.reference} is not an image: {error}") from error
     if config.platform.split("/")[:2] != ["linux", _MACHINE[platform]]:
         raise UsageError(f"{image.reference} is for {printable(config.platform)}, not for {platform}")
-    return Base(json.loads(raw), layers)
+    return base
+
+
+def _with_history(config: dict[str, Any]) -> dict[str, Any]:
+    """The configuration itself, whose history ours is added to."""
+    if not isinstance(config.get("history") or [], list):
+        raise FormatError("a history that is no list")
+    return config
 
 
 def _config(repository: Repository, manifest: Manifest, path: Path) -> bytes:

@@ -90,6 +90,16 @@ def test_what_is_no_image_is_told(repository: Repository, tmp_path: Path) -> Non
             read_base(repository, pinned(blob), X86, tmp_path)
 
 
+def test_a_base_whose_history_is_none_is_no_image(repository: Repository, tmp_path: Path) -> None:
+    config = Blob.of(
+        CONFIG, written({"os": "linux", "architecture": "amd64", "rootfs": {"diff_ids": []}, "history": 5})
+    )
+    repository.send(config)
+    base = pushed(repository, {"mediaType": MANIFEST, "config": descriptor(config), "layers": []})
+    with pytest.raises(CorruptInput, match="history"):
+        read_base(repository, pinned(base), X86, tmp_path)
+
+
 def test_other_bytes_behind_the_pinned_digest_are_not_taken(repository: Repository, tmp_path: Path) -> None:
     base = pinned(image(repository, "amd64"))
     with before(repository.place.host) as front:
