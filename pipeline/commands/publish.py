@@ -112,14 +112,17 @@ def _publish(
         return ExitStatus.REFUSED
     place.preflight()
     check_space(place, sum(item.artifact.size for item in approved))
+    where = ""
     if not dry_run:
-        place.publish(approved)
+        where = place.publish(approved)
     elif approved and isinstance(place, Comparing):
         place.compare(approved)
     for item in approved:
         _say(f"{publisher.name}: {'would publish' if dry_run else 'published'} {item.artifact.path.name}")
     if not approved:
         _say(f"{publisher.name}: no lane is approved")
+    for line in where.splitlines() if approved else ():
+        _say(f"{publisher.name}: at {line}")
     return ExitStatus.PASS if approved else ExitStatus.REFUSED
 
 

@@ -45,7 +45,10 @@ def read_yaml(path: Path) -> Node:
         with path.open("rb") as stream:
             content = stream.read(MAX_BYTES + 1)
     except OSError as error:
-        raise UsageError(f"{path}: {error.strerror}", remedy="name the matrix file with --matrix FILE") from error
+        raise UsageError(
+            f"{path}: {error.strerror}",
+            remedy="name the matrix file with --matrix FILE, or let `cubingate init` write one",
+        ) from error
     return parse_yaml(content, str(path))
 
 

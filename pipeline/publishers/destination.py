@@ -27,7 +27,7 @@ class Destination(Protocol):
         """Raise what would stop a publication, before anything is built."""
 
     def publish(self, approved: Sequence[Approved]) -> str:
-        """Publish, read back, and return where it is; safe to repeat after any interruption."""
+        """Publish, read back, and return where it is, in lines; safe to repeat after any interruption."""
 
 
 @runtime_checkable

@@ -68,7 +68,7 @@ class RegistryImages:
                         )
 
     def publish(self, approved: Sequence[Approved]) -> str:
-        """Push these bundles, read everything back, move the tags, and return the repository.
+        """Push these bundles, read everything back, move the tags; return each version's name with its digest, by line.
 
         ``Refused`` when there is none, ``UsageError`` when a version is there with other bytes, ``CorruptInput`` for a
         bundle that cannot be a layer, ``InfrastructureError`` when the registry fails or does not read back what was
@@ -86,7 +86,7 @@ class RegistryImages:
             for release in releases:
                 for tag in moving.get(release.lane, ()):
                     self._move(tag, release.image)
-        return str(self.target.place)
+        return "\n".join(f"{self.target.place}:{tag}@{packed.manifest.digest}" for tag, packed in fixed.items())
 
     def compare(self, approved: Sequence[Approved]) -> None:
         """Raise what ``publish`` would before it sends anything; changes nothing."""

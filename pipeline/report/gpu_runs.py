@@ -52,7 +52,8 @@ def _cells(run: GpuRun) -> tuple[str, ...]:
 def _counts(runs: Sequence[GpuRun], plan: Plan) -> list[str]:
     lanes = {lane for run in runs for lane, _ in run.proves}
     others = {target.label: target.suffices for lane in plan.lanes for target in lane.targets if not target.required}
-    counts = [f"{_many(len(runs), 'GPU run')} for {_many(len(lanes), 'lane')} of {plan.matrix_file}"]
+    whose = f" for {_many(len(lanes), 'lane')}" if runs else ""
+    counts = [f"{_many(len(runs), 'GPU run')}{whose} of {plan.matrix_file}"]
     for proof in dict.fromkeys(others.values()):
         labels = sorted(label for label, suffices in others.items() if suffices is proof)
         counts.append(f"none for {', '.join(labels)}: {proof} suffices")

@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 RULE = "needed-library"
 _DISTRIBUTION = re.compile(r"(?:usr/)?(?:lib|lib64|libexec|bin|sbin)/", re.ASCII)
 _DEBIAN_BASE = frozenset(("libc6", "libgcc-s1", "libgcc1", "libstdc++6"))
-_REMEDY = "ship it beside its user with RUNPATH $ORIGIN, link it statically, or declare it as the host's"
+_REMEDY = (
+    "ship it beside its user with RUNPATH $ORIGIN, link it statically, "
+    "or declare it as the host's (--host library=NAME)"
+)
 _DECLARED = "every needed library is in the bundle or on the host"
 _TOLD = 6
 

@@ -23,6 +23,7 @@ def test_a_destination_is_relative_to_the_matrix_file(tmp_path: Path) -> None:
         [*LISTS, "fixture-1.0-linux-x86_64.tar.gz"]
     )
     assert not (tmp_path / "sub" / "sub").exists()
+    assert "dist: at sub/dist\n" in done.stderr
 
 
 def test_an_audit_on_record_without_its_document_is_corrupt_and_nothing_is_published(tmp_path: Path) -> None:

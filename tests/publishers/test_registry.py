@@ -85,8 +85,10 @@ def test_bundles_are_artifacts_and_images_by_digest_and_tagged_last(
 ) -> None:
     place = images(front.host, name, bundles)
     place.preflight()
-    assert place.publish(bundles) == f"{front.host}/{name}"
+    named = dict(line.rsplit("@", 1) for line in place.publish(bundles).splitlines())
     stranger = Stranger(front.behind, name)
+    versions = {tag: digest for tag, digest in stranger.tags().items() if tag.startswith("1.0-")}
+    assert named == {f"{front.host}/{name}:{tag}": digest for tag, digest in versions.items()}, "to pull by digest"
     assert_complete(stranger, bundles)
     puts = [call.rpartition("/")[2] for call in front.calls if call.startswith("PUT") and "/manifests/" in call]
     assert [put for put in puts if put.startswith("sha256:")] == puts[:4], "by digest first"
