@@ -120,11 +120,13 @@ def _check(arguments: argparse.Namespace) -> ExitStatus:
 
 
 def _stale(arguments: argparse.Namespace, kind: str, file: Path) -> list[str]:
-    from pipeline.scaffold.missing import calls_the_gate
+    from pipeline.scaffold.missing import calls_the_gate, installed_by
 
     text = _read(file)
     if arguments.kind is None and calls_the_gate(text):
         return []  # never rendered: `init` wrote it, and what it calls is held against the pin
+    if (install := installed_by(text)) not in {None, arguments.install}:
+        sys.stderr.write(f"{file}: installs {install}, not {arguments.install}: give --check the --install it has\n")
     written = text.splitlines(keepends=True)
     rendered = _rendered(arguments, kind).splitlines(keepends=True)
     return list(difflib.unified_diff(written, rendered, str(file), "as it is rendered now"))

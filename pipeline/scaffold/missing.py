@@ -49,6 +49,12 @@ def looks(matrix: Path, policy: Policy) -> Iterator[Look]:
     yield from _settings(workflows)
 
 
+def installed_by(text: str) -> str | None:
+    """What the jobs of a rendered workflow install; ``None`` where it says nothing of it."""
+    found = _REQUIREMENT.search(text)
+    return found[1] if found else None
+
+
 def calls_the_gate(text: str) -> bool:
     """Whether a workflow calls the gate of another repository instead of having been rendered."""
     return _RENDERED.match(text) is None and _CALL.search(text) is not None
@@ -118,10 +124,10 @@ def _fresh(kind: str, text: str, plan: Plan, policy: Policy, matrix: str) -> boo
     from pipeline.workflow.actions import load_actions
     from pipeline.workflow.render import Kind, Repository, render
 
-    install = _REQUIREMENT.search(text)
+    install = installed_by(text)
     if install is None or kind not in list(Kind):
         return False
-    repository = Repository(matrix_file=matrix, install=install[1])
+    repository = Repository(matrix_file=matrix, install=install)
     runs, templates = gpu_runs(plan, policy), find_resources().templates
     return text == render(Kind(kind), plan, runs, repository, actions=load_actions(), templates=templates)
 

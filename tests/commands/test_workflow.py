@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pipeline import __version__
 from pipeline.cli import run
 from pipeline.commands import workflow
 from pipeline.stages.seal import Maker
@@ -64,6 +65,17 @@ def test_an_edit_by_hand_is_shown(matrix: Path, capsys: pytest.CaptureFixture[st
     release.write_text(release.read_text(encoding="utf-8").replace("350", "351"), encoding="utf-8")
     assert run(["workflow", "--matrix", str(matrix), "--check"]) == 1
     assert "-    timeout-minutes: 351\n+    timeout-minutes: 350\n" in capsys.readouterr().out
+
+
+def test_another_requirement_is_told_with_what_to_write(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    release = committed(matrix) / "release.yml"
+    assert run(["workflow", "--matrix", str(matrix), "--install", "./here", "--output", str(release)]) == 0
+    assert run(["workflow", "--matrix", str(matrix), "--check", "--kind", "release"]) == 1
+    assert (
+        f"installs ./here, not cubingate=={__version__}: give --check the --install it has" in capsys.readouterr().err
+    )
+    assert run(["workflow", "--matrix", str(matrix), "--check", "--kind", "release", "--install", "./here"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_a_workflow_beside_them_that_is_unsafe_is_told(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
