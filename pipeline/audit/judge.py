@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.audit.aims import aim_at
@@ -126,7 +127,8 @@ def _distributions(inventories: Sequence[Inventory]) -> tuple[Distribution, ...]
         return ()
     from pipeline.environments import distributions_of  # most artifacts hold none
 
-    roots = tuple(inventory.root for inventory in inventories)
+    places = [Path(inventory.root) for inventory in inventories]
+    roots = tuple(str(path) for place in places for path in (place.absolute(), place.resolve()))
     return tuple(item for inventory in inventories for item in distributions_of(inventory, roots))
 
 

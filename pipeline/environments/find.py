@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from pipeline.environments.metadata import Said, normalized, read_metadata
+from pipeline.environments.outside import LIBRARY, SITES, Outside
 from pipeline.environments.spots import MARK, Spot, Spots
 from pipeline.formats.facts import LOCK
 from pipeline.model.distribution import Distribution
@@ -18,12 +19,10 @@ if TYPE_CHECKING:
 
     from pipeline.formats.facts import Inventory
 
-_SITES = ("site-packages", "dist-packages")
 _CUDA_LIBRARY = re.compile(
     r"lib(?:cu|nv|npp)[A-Za-z_]+\.so(?:\.[0-9.]+)?|(?:cudart|cublas|cublasLt|nvrtc)64_[0-9_]+\.dll|nvcc|ptxas", re.ASCII
 )
 _NAMED = (".dll", "nvcc", "ptxas")
-_LIBRARY = re.compile(r".*\.(?:so|cubin|fatbin)(?:\.[0-9.]+)?", re.DOTALL | re.ASCII)
 _TOOLKIT = re.compile(r"(?:.*/)?cuda(?:-[0-9.]+)?(?=/)", re.ASCII)
 _ELSEWHERE = ("win", "macosx", "ios", "android")
 
@@ -48,16 +47,29 @@ def distributions_of(inventory: Inventory, roots: tuple[str, ...] = ()) -> tuple
     found = [_read(folder, files) for folder, files in _folders(inventory, spots).items()]
     spots.containers.update(item.folder.container for item in found)
     out = spots.leading_out(inventory.links.items())
-    unread_sites = tuple(_linked_sites(out))
-    if not found and not unread_sites and inventory.format != LOCK:
+    unread = tuple(_outside(found, spots, out, roots).distributions(inventory))
+    if not found and not unread and inventory.format != LOCK:
         return ()
     unclaimed = _attribute(found, _files(inventory, spots))
-    there = frozenset(spots.of(name) for name in (*inventory.files, *inventory.links) if _LIBRARY.fullmatch(name))
+    there = frozenset(spots.of(name) for name in (*inventory.files, *inventory.links) if LIBRARY.fullmatch(name))
     told = [_distribution(item, out, there, roots) for item in found]
-    told += [*_unclaimed(unclaimed, {item.site for item in found}), *unread_sites]
+    told += [*_unclaimed(unclaimed, {item.site for item in found}), *unread]
     if inventory.format == LOCK:  # what is installed together
         told = [replace(item, environment=inventory.root) for item in (*told, *_unresolved(inventory))]
     return tuple(sorted(told, key=lambda item: (item.name, item.version, item.path)))
+
+
+def _outside(found: list[_Found], spots: Spots, out: dict[Spot, str], roots: tuple[str, ...]) -> Outside:
+    claimed: set[Spot] = set()
+    for item in found if out else ():
+        for path in item.said.record or ():
+            spot = Spot(item.site.container, path)
+            while spot.path and spot not in claimed:
+                claimed.add(spot)
+                spot = spot.folder
+    elsewhere = tuple(item.said.editable for item in found if item.said.editable)
+    sites = frozenset(item.site for item in found)
+    return Outside(spots, sites, frozenset(claimed), out, roots, elsewhere)
 
 
 def _unresolved(inventory: Inventory) -> Iterator[Distribution]:
@@ -77,14 +89,14 @@ def _folders(inventory: Inventory, spots: Spots) -> dict[Spot, dict[str, str]]:
             continue
         if spot.name.endswith((".egg-info", ".egg-link")):
             folders.setdefault(spot, {})["" if spot.name.endswith("info") else "egg-link"] = item.text
-        elif spot.name != "pyvenv.cfg":
+        elif not spot.name.endswith(("pyvenv.cfg", ".pth")):
             folders.setdefault(spot.folder, {})[spot.name] = item.text
     return folders
 
 
 def _is_cargo(spot: Spot) -> bool:
     """Whether it is not installed but part of something that is: a vendored copy, a wheel in a package."""
-    inside = any(f"{site}/" in spot.container for site in _SITES) and not spot.path.startswith("EGG-INFO/")
+    inside = any(f"{site}/" in spot.container for site in SITES) and not spot.path.startswith("EGG-INFO/")
     return inside or "/_vendor/" in f"/{spot.path}"
 
 
@@ -195,7 +207,7 @@ def _other_platform(said: Said) -> Iterator[str]:
 
 def _links_out(item: _Found, out: dict[Spot, str]) -> Iterator[str]:
     """Files that it lists, but that are links to something outside, or lie behind one."""
-    listed = sorted(path for path in item.said.record or () if out and _LIBRARY.fullmatch(path))
+    listed = sorted(path for path in item.said.record or () if out and LIBRARY.fullmatch(path))
     libraries = [(path, target) for path in listed if (target := _target(item, path, out))]
     if libraries:
         path, target = libraries[0]
@@ -217,7 +229,7 @@ def _missing(item: _Found, there: frozenset[Spot]) -> Iterator[str]:
     gone = [
         path
         for path in sorted(item.said.record or ())
-        if _LIBRARY.fullmatch(path) and not path.startswith("../") and Spot(container, path) not in there
+        if LIBRARY.fullmatch(path) and not path.startswith("../") and Spot(container, path) not in there
     ]
     if gone and not item.said.editable:
         yield f"RECORD lists {len(gone)} libraries that are not there, such as {printable(gone[0])[:200]}"
@@ -243,11 +255,3 @@ def _site_around(spot: Spot, sites: set[Spot]) -> tuple[Spot, Spot] | None:
             return inside, inside.folder
         inside = inside.folder
     return None
-
-
-def _linked_sites(out: dict[Spot, str]) -> Iterator[Distribution]:
-    """A whole ``site-packages`` that is only a link: nothing of it was read."""
-    for spot, target in out.items():
-        if spot.name in _SITES:
-            why = f"it is a link to {printable(target)[:200]}, outside of what was read"
-            yield Distribution(spot.name, "", str(spot), str(spot.folder), unread=(why,), claimed=False)

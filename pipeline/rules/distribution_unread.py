@@ -1,10 +1,11 @@
 """A distribution of which something was not looked at.
 
 What: part of an environment is named and not judged: an editable installation, whose code lies in another folder; files
-that are links out of what was read; a site-packages that is itself a link; a wheel for another platform; in a lock
-file, a distribution of which only a source archive exists or no wheel fits. What is wrong with metadata (a broken or
-missing RECORD, libraries that RECORD lists and that are gone) is told as a warning: all files are judged all the same,
-only whose they are is guessed by folder.
+that are links out of what was read; a site-packages that is itself a link; the system's packages, which a pyvenv.cfg
+includes; folders that a .pth file adds; a wheel for another platform; in a lock file, a distribution of which only a
+source archive exists or no wheel fits. What is wrong with metadata (a broken or missing RECORD, libraries that RECORD
+lists and that are gone) is told as a warning: all files are judged all the same, only whose they are is guessed by
+folder.
 
 Why: what nobody looked at must not count as a pass. A build from source has the device code that the machine which
 builds it gives it, and not what a published wheel has.

@@ -214,6 +214,71 @@ def test_libraries_behind_links_out_of_the_environment_are_unknown(tmp_path: Pat
     assert not named(report, "other").distribution.unread
 
 
+WAYS = (
+    ("ROOT/other/venv/lib/python3.11/site-packages", Verdict.UNKNOWN),
+    ("../../../../other/venv/lib/python3.11/site-packages", Verdict.UNKNOWN),
+    ("ROOT/venv/src/app", Verdict.PASS),
+    ("./dense/inner", Verdict.PASS),
+    ("import sys; sys.dont_write_bytecode = True", Verdict.PASS),
+)
+
+
+def test_a_package_that_is_only_a_link_is_not_passed_over(tmp_path: Path, policy: Policy) -> None:
+    venv = environment(tmp_path, [good()])
+    other = environment(tmp_path / "other", [poor()])
+    for name in ("moe", "moe-2.0.dist-info"):
+        (venv / SITE / name).symlink_to(other / SITE / name)
+    report = audited(venv, policy)
+    assert report.verdict is Verdict.UNKNOWN
+    assert str(other) in named(report, "moe").distribution.unread[0]
+
+
+def test_a_link_to_what_is_no_package_is_none(tmp_path: Path, policy: Policy) -> None:
+    venv = environment(tmp_path, [good()])
+    (tmp_path / "licence.txt").write_text("")
+    (venv / SITE / "dense" / "licence.txt").symlink_to(tmp_path / "licence.txt")
+    (venv / "bin").mkdir()
+    (venv / "bin" / "python").symlink_to("/usr/bin/python3")
+    assert audited(venv, policy).verdict is Verdict.PASS
+
+
+def with_system(venv: Path, said: str, home: Path) -> Path:
+    (venv / "pyvenv.cfg").write_text(f"home = {home}/bin\nInclude-System-Site-Packages = {said}\nversion = 3.11.2\n")
+    return venv
+
+
+def test_the_systems_packages_are_unknown_until_they_are_audited_too(tmp_path: Path, policy: Policy) -> None:
+    system = environment(tmp_path / "system", [poor()])
+    venv = with_system(environment(tmp_path, [good()]), "true", system)
+    target = [policy.parse_target(TARGET)]
+    alone = run_audit([venv], target, policy)
+    assert alone.verdict is Verdict.UNKNOWN
+    assert str(system) in named(alone, "system site-packages").distribution.unread[0]
+    assert run_audit([venv, system / SITE], target, policy).verdict is Verdict.FAIL
+    assert run_audit([with_system(venv, "false", system)], target, policy).verdict is Verdict.PASS
+
+
+def test_an_image_has_the_systems_packages_in_itself(tmp_path: Path, policy: Policy) -> None:
+    with_system(environment(tmp_path / "tree" / "opt", [good()]), "true", tmp_path)
+    assert audited(save_image([tmp_path / "tree"], tmp_path / "image.tar", {}), policy).verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize(("line", "verdict"), WAYS, ids=[line for line, _ in WAYS])
+def test_what_a_pth_file_adds_is_read_or_unknown(tmp_path: Path, policy: Policy, line: str, verdict: Verdict) -> None:
+    venv = environment(tmp_path, [good()])
+    environment(tmp_path / "other", [poor()])
+    (venv / SITE / "added.pth").write_text(f"# a comment\n{line.replace('ROOT', str(tmp_path))}\n")
+    report = audited(venv, policy)
+    assert report.verdict is verdict
+    assert (verdict is Verdict.PASS) or "was not read" in named(report, "added.pth").distribution.unread[0]
+
+
+def test_what_a_pth_file_adds_may_be_audited_in_the_same_run(tmp_path: Path, policy: Policy) -> None:
+    venv, other = environment(tmp_path, [good()]), environment(tmp_path / "other", [good("more")])
+    (venv / SITE / "added.pth").write_text(f"{other / SITE}\n")
+    assert run_audit([venv, other], [policy.parse_target(TARGET)], policy).verdict is Verdict.PASS
+
+
 def test_links_inside_the_environment_are_healthy(tmp_path: Path, policy: Policy) -> None:
     venv = environment(tmp_path, [good()])
     (venv / "lib64").symlink_to("lib")
