@@ -102,9 +102,10 @@ def _check(arguments: argparse.Namespace) -> ExitStatus:
     ``UsageError`` when there is no workflow to check.
     """
     from pipeline.commands.surroundings import this_cubingate
+    from pipeline.scaffold.missing import top_of
     from pipeline.workflow.actions import load_known
 
-    root = _repository_of(arguments.matrix) / ".github"
+    root = top_of(arguments.matrix) / ".github"
     files = {kind: root / "workflows" / f"{kind}.yml" for kind in ([arguments.kind] if arguments.kind else KINDS)}
     there = {kind: file for kind, file in files.items() if file.is_file()}
     every = _files_of_github(root)
@@ -155,17 +156,12 @@ def _read(file: Path) -> str:
         raise UsageError(f"{file}: not UTF-8", remedy="GitHub takes no other workflow") from error
 
 
-def _repository_of(matrix: Path) -> Path:
-    """The folder in which jobs begin: that of the checkout, or of the matrix file where there is none."""
-    here = matrix.parent.resolve()
-    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
-
-
 def _rendered(arguments: argparse.Namespace, kind: str) -> str:
     from pipeline.commands.surroundings import planned
     from pipeline.matrix.gpu_runs import gpu_runs
     from pipeline.policy import load_policy
     from pipeline.resources import find_resources
+    from pipeline.scaffold.missing import in_repository
     from pipeline.workflow.actions import load_actions
     from pipeline.workflow.render import Kind, Repository, render
 
@@ -176,14 +172,10 @@ def _rendered(arguments: argparse.Namespace, kind: str) -> str:
         Kind(kind),
         plan,
         gpu_runs(plan, load_policy()),
-        Repository(_in_repository(arguments.matrix), arguments.install),
+        Repository(in_repository(arguments.matrix), arguments.install),
         actions=load_actions(),
         templates=find_resources().templates,
     )
-
-
-def _in_repository(matrix: Path) -> str:
-    return (matrix.parent.resolve() / matrix.name).relative_to(_repository_of(matrix)).as_posix()
 
 
 def _unseal(arguments: argparse.Namespace) -> ExitStatus:

@@ -29,7 +29,7 @@ _MOST_EDITS = 40
 
 def looks(matrix: Path, policy: Policy) -> Iterator[Look]:
     """Everything that can be told of the repository around ``matrix`` from its files."""
-    folder = matrix.absolute().parent
+    folder, top = matrix.parent.resolve(), top_of(matrix)
     if not matrix.is_file():
         yield Look("matrix", False, f"no {matrix}", "`cubingate init` writes one for a C++ project, a wheel, an image")
         return
@@ -43,10 +43,21 @@ def looks(matrix: Path, policy: Policy) -> Iterator[Look]:
         yield Look("matrix", False, f"{first}{rest}", "`cubingate plan` tells all of it")
     if plan is not None:
         yield from _dockerfiles(plan, folder)
-    workflows = _workflows(folder)
-    yield from _used(workflows, plan, policy, matrix.name)
-    yield from _edits([matrix, *sorted((folder / "dockerfiles").glob("*")), *workflows], folder)
+    workflows = _workflows(top)
+    yield from _used(workflows, plan, policy, in_repository(matrix))
+    yield from _edits([folder / matrix.name, *sorted((folder / "dockerfiles").glob("*")), *workflows], top)
     yield from _settings(workflows)
+
+
+def top_of(matrix: Path) -> Path:
+    """The folder in which jobs begin: that of the checkout, or of the matrix file where there is none."""
+    here = matrix.parent.resolve()
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+
+
+def in_repository(matrix: Path) -> str:
+    """The matrix file's path as jobs name it."""
+    return (matrix.parent.resolve() / matrix.name).relative_to(top_of(matrix)).as_posix()
 
 
 def installed_by(text: str) -> str | None:

@@ -133,3 +133,22 @@ def test_a_file_of_many_edits_is_counted(llama: Path) -> None:
     lines = [line for line in _missing(llama) if line.startswith("to edit")]
     assert len(lines) == 42
     assert lines[-2] == "to edit: and 463 lines more"
+
+
+def test_the_workflow_of_a_matrix_in_a_folder_lies_at_the_top_of_the_repository(llama: Path) -> None:
+    (llama / ".git").mkdir(exist_ok=True)
+    (llama / "release").mkdir()
+    for name in ("matrix.yaml", "dockerfiles"):
+        (llama / name).rename(llama / "release" / name)
+    workflow = llama / ".github/workflows/release.yml"
+    workflow.unlink()
+    done = cubingate(llama, "workflow", "--matrix", "release/matrix.yaml", "--output", str(workflow))
+    assert done.returncode == 0, done.stderr
+    seen = [look for look in _looks(llama / "release") if look.name == "workflow"]
+    assert [(look.present, look.seen) for look in seen] == [(True, "release.yml")]
+    assert "to edit: release/matrix.yaml:8: the version of what is released" in _missing(llama / "release")
+    (llama / "release" / "matrix.yaml").write_text(
+        (llama / "release" / "matrix.yaml").read_text().replace("flavour: cpu\n", "flavour: cpu\n      id: other\n", 1)
+    )
+    (stale,) = [look for look in _looks(llama / "release") if look.name == "workflow"]
+    assert not stale.present, "its twin is told"
