@@ -106,14 +106,27 @@ class GithubReleases:
                 raise InfrastructureError.of(error) from error
 
     def _released(self, files: Sequence[ReleaseFile]) -> str:
-        public = self.github.public_release(self.tag)
-        if public is not None:
-            self._confirm(public, files, UsageError, f"{self.tag} is published with other files, and is never changed")
-            return public.html_url
-        draft = self._draft() or self.github.create_draft(self.tag, self.tag, _MARK, self.commit)
+        address = self._confirmed_public(files)
+        if address is not None:
+            return address
+        draft = self._draft() or self._begun()
         self._fill(draft, files)
         self._confirm(draft, files, InfrastructureError, "the draft does not read back as it was sent")
-        return self._made_public(draft, _notes(files)).html_url
+        # Another publication may have been faster, with a draft of its own.
+        return self._confirmed_public(files) or self._made_public(draft, _notes(files)).html_url
+
+    def _confirmed_public(self, files: Sequence[ReleaseFile]) -> str | None:
+        """Where the tag is public with these files, ``None`` where it is not; ``UsageError`` for others."""
+        public = self.github.public_release(self.tag)
+        if public is None:
+            return None
+        self._confirm(public, files, UsageError, f"{self.tag} is published with other files, and is never changed")
+        return public.html_url
+
+    def _begun(self) -> Release:
+        """A new draft, or that of a publication which began at the same time."""
+        created = self.github.create_draft(self.tag, self.tag, _MARK, self.commit)
+        return self._draft() or created
 
     def _made_public(self, draft: Release, notes: str) -> Release:
         try:

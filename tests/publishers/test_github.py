@@ -284,6 +284,24 @@ def test_a_draft_that_became_public_meanwhile_loses_nothing(hub: Hub, bundles: l
     assert digests(bundles).items() <= hub.public()[TAG].items()
 
 
+def test_two_publications_of_the_same_bytes_make_one_release(hub: Hub, bundles: list[Approved]) -> None:
+    """One overtakes the other before each of its requests in turn, and both are told that it is published."""
+    for victim in range(1, requests_of_a_release(bundles) + 1):
+        hub.releases.clear()
+        hub.requests = 0
+
+        def overtaken(number: int, _: Exchange, victim: int = victim) -> bool:
+            if number == victim:
+                hub.mischief = None
+                releases(hub).publish(bundles)
+            return False
+
+        hub.mischief = overtaken
+        releases(hub).publish(bundles)
+        assert len([release for release in hub.releases if not release.draft]) == 1, victim
+        assert digests(bundles).items() <= hub.public()[TAG].items()
+
+
 def test_killed_at_any_request_nothing_half_is_public_and_a_rerun_completes(tmp_path: Path) -> None:
     """Each request in turn, and each of four moments in it: before, done but unanswered, half answered, answered."""
     bundles = [approved(tmp_path, f"lane{number}", b"bytes" * 1000 * number) for number in range(14)]
