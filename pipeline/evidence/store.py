@@ -150,7 +150,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _load(path: Path, subject: str, keyring: Keyring | None, about: Attestations) -> Evidence:
-    remedy = f"remove the file, or run the check again: {path}"
+    remedy = f"remove the file, and run the check again: {path}"
     content = _content(path, remedy)
     witnesses = about.witnesses(path, hashlib.sha256(content).hexdigest())
     try:

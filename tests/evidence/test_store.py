@@ -74,8 +74,10 @@ def test_an_edited_record_is_corrupt_and_named_so(tmp_path: Path) -> None:
     artifact = bundle(tmp_path, lane)
     path = append(tmp_path, record(lane, artifact, "audit", status=Status.FAIL))
     path.write_text(path.read_text().replace('"fail"', '"pass"'))
-    with pytest.raises(CorruptInput, match="was edited"):
+    with pytest.raises(CorruptInput, match="was edited") as raised:
         read([tmp_path], artifact.sha256, now=NOW)
+    # Running it alone would read the same record first.
+    assert raised.value.remedy == f"remove the file, and run the check again: {path}"
 
 
 @pytest.mark.parametrize(
