@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _COMPAT = "compat.json"
 _CPU = "cpu"
-_API = "https://api.github.com"
 _COLUMNS = 80
 _SOURCES = "name a compat.json, a folder or an address"
 _HOST_FORM = "write glibc=2.31,platform=aarch64, each part once"
@@ -101,6 +100,7 @@ def _downloaded(source: str, largest: int) -> bytes:
     """From its public address, and where GitHub shows nothing to strangers by its API, if there is a token."""
     from pipeline.commands.build_settings import ca_bundle
     from pipeline.model.paths import printable
+    from pipeline.publishers.github_api import API
     from pipeline.publishers.private_release import PrivateReleases
     from pipeline.publishers.released import WEB, address_of, release_of, released_compat
 
@@ -110,7 +110,7 @@ def _downloaded(source: str, largest: int) -> bytes:
     if address is None:
         raise UsageError(f"{printable(source)} does not exist", remedy=_SOURCES)
     token = variables.get("GITHUB_TOKEN") or variables.get("GH_TOKEN")
-    api = variables.get("GITHUB_API_URL") or (_API if web == WEB else "")
+    api = variables.get("GITHUB_API_URL") or (API if web == WEB else "")
     certificates = ca_bundle(variables)
     try:
         return released_compat(address, largest=largest, ca_bundle=certificates)

@@ -14,19 +14,17 @@ if TYPE_CHECKING:
     from pipeline.publishers.github_actions import GithubActions
     from pipeline.publishers.github_api import Refusal
 
-_API = "https://api.github.com"
-
 
 @contextmanager
 def this_repository(environment: Mapping[str, str], token: str) -> Iterator[GithubActions]:
     """Its API, asked with ``token``. ``UsageError`` outside of a workflow, ``InfrastructureError`` for a no."""
     from pipeline.publishers.github_actions import GithubActions
-    from pipeline.publishers.github_api import Refusal
+    from pipeline.publishers.github_api import API, Refusal
 
     repository = environment.get("GITHUB_REPOSITORY")
     if not repository:
         raise UsageError("no repository is named", remedy="set GITHUB_REPOSITORY, as every step of a workflow has it")
-    github = GithubActions(environment.get("GITHUB_API_URL") or _API, repository, token, sleep=time.sleep)
+    github = GithubActions(environment.get("GITHUB_API_URL") or API, repository, token, sleep=time.sleep)
     try:
         yield github
     except Refusal as refusal:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pipeline.publishers.registry_api import Place
     from pipeline.publishers.registry_auth import Credentials
 
-_API = "https://api.github.com"
 _GITHUB_REGISTRY = "ghcr.io"
 
 
@@ -58,14 +57,14 @@ def destination(publisher: Publisher, environment: Mapping[str, str], lanes: Seq
 
 def _github(publisher: Publisher, environment: Mapping[str, str]) -> Destination:
     from pipeline.publishers.github import GithubReleases
-    from pipeline.publishers.github_api import Github
+    from pipeline.publishers.github_api import API, Github
 
     token = environment.get("GITHUB_TOKEN") or environment.get("GH_TOKEN")
     if not token:
         raise UsageError(f"{publisher.name}: no token", remedy="set GITHUB_TOKEN, with the permission contents: write")
     if publisher.tag is None:
         raise UsageError(f"{publisher.name}: no tag", remedy="add tag: to the publisher")
-    api = environment.get("GITHUB_API_URL") or _API  # which a workflow on an enterprise server sets
+    api = environment.get("GITHUB_API_URL") or API
     return GithubReleases(Github(api, publisher.location, token), publisher.tag, environment.get("GITHUB_SHA") or None)
 
 

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from pipeline.publishers.staging import ReleaseFile
 
-_VERSION = "2022-11-28"
+API = "https://api.github.com"
+"""Unless ``GITHUB_API_URL`` says otherwise, as it does in a workflow on an enterprise server."""
+VERSION = "2022-11-28"
 _TIMEOUT = (10.0, 60.0)  # seconds to connect, seconds without a byte
 _PAUSES = (1.0, 4.0, 10.0)  # seconds before each further attempt at a call that may be repeated
 _LONGEST_WAIT = 120.0  # seconds that a rate limit may ask for
@@ -76,7 +78,7 @@ class Github:
             {
                 "Accept": "application/vnd.github+json",
                 "Authorization": f"Bearer {token}",
-                "X-GitHub-Api-Version": _VERSION,
+                "X-GitHub-Api-Version": VERSION,
                 "User-Agent": "cubingate",
             }
         )

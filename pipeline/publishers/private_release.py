@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urljoin, urlsplit
 
 from pipeline.errors import InfrastructureError, NothingExamined, UsageError
+from pipeline.publishers.github_api import VERSION
 from pipeline.publishers.released import TIMEOUT, body_of
 from pipeline.publishers.staging import COMPAT
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
     import requests
 
-_VERSION = "2022-11-28"
 _LARGEST_LIST = 8 << 20  # bytes of an answer about a release
 _PAGE = 100
 _MOST_PAGES = 10
@@ -78,7 +78,7 @@ class PrivateReleases:
 
         headers = {"Accept": accept, "User-Agent": "cubingate"}
         if _origin(address) == _origin(self.api):
-            headers |= {"Authorization": f"Bearer {self.token}", "X-GitHub-Api-Version": _VERSION}
+            headers |= {"Authorization": f"Bearer {self.token}", "X-GitHub-Api-Version": VERSION}
         trusted = str(self.ca_bundle) if self.ca_bundle is not None else None
         try:
             return requests.get(
