@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
-from pypi_simple import PYPI_SIMPLE_ENDPOINT, NoSuchProjectError, PyPISimple
+from pypi_simple import PYPI_SIMPLE_ENDPOINT, NoSuchProjectError, PyPISimple, RepositoryPage
 
 from pipeline.build.download import session, web_errors, without_credentials
 from pipeline.errors import CorruptInput, InfrastructureError
@@ -48,6 +50,20 @@ def project_files(name: str, indexes: Sequence[str], network: Network) -> tuple[
     if not known:
         raise InfrastructureError(f"the package index has no project {name}", remedy="name its index in the lock file")
     return tuple(found)
+
+
+def linked_files(url: str, network: Network) -> tuple[IndexFile, ...]:
+    """Everything that a page links to, as pip reads ``--find-links``; ``InfrastructureError``."""
+    with session(network) as web, web_errors(url):
+        answer = web.get(url, timeout=network.timeout)
+        answer.raise_for_status()
+        links = RepositoryPage.from_html(answer.content, base_url=answer.url).links
+    places = (link.url.partition("#") for link in links)
+    return tuple(
+        IndexFile(posixpath.basename(unquote(place)), place, fragment.removeprefix("sha256="))
+        for place, _, fragment in places
+        if not fragment or fragment.startswith("sha256=")
+    )
 
 
 @contextlib.contextmanager

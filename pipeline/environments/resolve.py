@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
 from pipeline.binary import PIECE, open_view
-from pipeline.build.registry import IndexFile, held, project_files, streamed
+from pipeline.build.registry import IndexFile, held, linked_files, project_files, streamed
 from pipeline.digest import file_sha256
 from pipeline.environments.lock import read_lock
 from pipeline.environments.pins import Candidate
@@ -61,9 +61,11 @@ def read_locked(path: Path, settings: LockSettings, *, deep: bool = False, kerne
     from concurrent.futures import ThreadPoolExecutor
 
     lock = read_lock(path)
-    pins = [pin for pin in lock.pins if settings.installer.wants(pin.marker)]
+    pins = [pin for pin in lock.pins if settings.installer.wants(pin.marker, lock.groups)]
     if not pins:
         raise UsageError(f"{path}: nothing in it is for this Python and machine", remedy="see --python and --platform")
+    linked = (item for page in lock.pages for item in linked_files(page, settings.network))
+    lock = replace(lock, linked=tuple(Candidate(item.filename, item.url, item.sha256) for item in linked))
     with ThreadPoolExecutor(_ASKING) as pool:
         choices = list(pool.map(lambda pin: _choose(pin, lock, settings), pins))
     root = MemberPath((str(path),))
@@ -114,6 +116,7 @@ def _candidates(pin: Pin, lock: LockFile, settings: LockSettings) -> tuple[Candi
     """Files of that version, from folders and from the indexes that the lock names, or else this machine's."""
     local = [Candidate(path.name, "", "", path) for folder in lock.folders for path in sorted(folder.glob("*.whl"))]
     files = [item for item in local if _is_of(item, pin)]
+    files += lock.linked
     if not lock.no_index:
         indexes = (*(lock.index or ("",)), *lock.extra)
         asked = project_files(pin.name, indexes, settings.network)

@@ -31,12 +31,12 @@ class Installer:
     machine: str
     glibc: tuple[int, int] | None = None
 
-    def wants(self, marker: str) -> bool:
-        """Whether an environment marker holds here; ``UsageError`` where it is none."""
+    def wants(self, marker: str, groups: frozenset[str] = frozenset()) -> bool:
+        """Whether an environment marker holds here, with these dependency groups and no extra; ``UsageError``."""
         if not marker:
             return True
         try:
-            return Marker(marker).evaluate(self._environment())
+            return Marker(marker).evaluate(self._environment() | {"extras": frozenset(), "dependency_groups": groups})
         except (InvalidMarker, UndefinedEnvironmentName) as error:
             raise UsageError(f"{marker!r} is not an environment marker: {str(error).splitlines()[0]}") from None
 

@@ -31,6 +31,16 @@ pytestmark = pytest.mark.network
 HERE = Installer((3, 11), "x86_64")
 
 
+TOML = """lock-version = "1.0"
+default-groups = ["serve"]
+[[packages]]
+name = "product"
+version = "1.2"
+marker = "'serve' in dependency_groups and 'cu126' not in extras"
+wheels = [{path = '{1}', hashes = {sha512 = '{0}'}}]
+"""
+
+
 @pytest.fixture(scope="module")
 def product(tmp_path_factory: pytest.TempPathFactory) -> Path:
     package = Package("product", "1.2", [Elf("libk.so", [container("12.8", "80"), container("12.8", "80 ptx:90")])])
@@ -165,6 +175,74 @@ def test_an_editable_requirement_is_named(tmp_path: Path, product: Path) -> None
     assert "./src/app is an editable installation" in app.unread[0]
 
 
+@pytest.mark.parametrize(
+    ("options", "built"),
+    [
+        ("--no-binary product", True),
+        ("--no-binary=:all:", True),
+        ("--no-binary :all:\n--only-binary Product", False),
+        ("--no-binary product\n--no-binary :none:", False),
+        ("--no-binary other", False),
+        ("--only-binary :all:", False),
+    ],
+)
+def test_what_is_built_from_source_is_not_its_wheel(tmp_path: Path, product: Path, options: str, built: bool) -> None:
+    lock = written(tmp_path, f"--no-index\n--find-links {product.parent}\n{options}\nproduct==1.2\n")
+    (item,) = distributions_of(resolved(lock))
+    assert ("--no-binary has it built" in "".join(item.unread)) is built
+
+
+@pytest.mark.parametrize("pinned", ["product==1.2 --hash=sha512:{0} ; os_name == 'posix'", TOML], ids=["pip", "pylock"])
+def test_a_digest_of_another_kind_holds_nothing(tmp_path: Path, product: Path, pinned: str) -> None:
+    text = pinned.replace("{0}", "0" * 128).replace("{1}", str(product))
+    if pinned != TOML:
+        text = f"--no-index\n--find-links {product.parent}\n{text}\n"
+    (item,) = distributions_of(resolved(written(tmp_path, text, "pylock.toml" if pinned == TOML else "lock.txt")))
+    assert "pinned by sha512 and not by sha256" in item.unread[0]
+
+
+def test_a_pylock_names_no_file_without_saying_where_it_is(tmp_path: Path, product: Path) -> None:
+    text = TOML.replace("path = '{1}'", f"name = '{product.name}'").replace("{0}", "0")
+    (item,) = distributions_of(resolved(written(tmp_path, text, "pylock.toml")))
+    assert item.unread == ("it has no file",)
+
+
+# where files are
+
+
+def test_files_of_this_machine_by_their_urls(tmp_path: Path) -> None:
+    local = wheel(tmp_path, Package("product", "1.2+cu126", files={"product/a.py": ""}))
+    url = f"file://{local}".replace("+", "%2B")
+    pylock = TOML.replace("path = '{1}'", f"url = '{url}'").replace("sha512 = '{0}'", f"sha256 = '{sha256(local)}'")
+    for text in (
+        f"product @ {url}\n",
+        f"product @ {url.replace('file://', 'file://localhost')}#sha256={sha256(local)}&egg=product\n",
+        f"{url}\n",
+        pylock,
+    ):
+        (item,) = distributions_of(resolved(written(tmp_path, text, "pylock.toml" if text is pylock else "lock.txt")))
+        assert item.label == "product 1.2+cu126"
+
+
+def test_a_page_of_links_has_what_pip_would_take(tmp_path: Path, site: Site) -> None:
+    """As extensions of torch are published; the index has another build of the same version."""
+    builds = {local: wheel(tmp_path, Package("product", f"1.2{local}", files={"a.py": ""})) for local in ("", "+pt28")}
+    site.add_project("product", {builds[""].name: builds[""].read_bytes()})
+    site.files[f"/whl/{builds['+pt28'].name}"] = builds["+pt28"].read_bytes()
+    link = builds["+pt28"].name.replace("+", "%2B")
+    site.files["/whl/page.html"] = f'<!DOCTYPE html><a href="{link}">x</a>'.replace("<a", "<body><a").encode()
+    site.files[f"/whl/{link}"] = builds["+pt28"].read_bytes()
+    (item,) = distributions_of(resolved(written(tmp_path, f"-f {site.url}/whl/page.html\nproduct==1.2\n"), site))
+    assert item.label == "product 1.2+pt28"
+    with pytest.raises(InfrastructureError):
+        resolved(written(tmp_path, f"-f {site.url}/absent.html\nproduct==1.2\n"), site)
+
+
+def test_a_url_that_is_none_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InfrastructureError, match="cannot reach"):
+        resolved(written(tmp_path, "product @ https://[::1/product-1.2-py3-none-any.whl\n"))
+
+
 # what would be installed: pip's own choice
 
 FILES = (
@@ -230,6 +308,7 @@ def test_markers_are_those_of_the_target_not_of_this_machine(tmp_path: Path, pro
         ("torch==2.8.0\n-r requirements.txt\n", "include each other"),
         ("torch==2.8.0 ; nonsense == 1\n", "is no requirement"),
         ("version = 1\n[[package]]\nname = 'torch'\n", "not a pylock.toml"),
+        ("lock-version = '2.0'\n[[packages]]\nname = 'torch'\n", "lock-version '2.0' is not 1.x"),
         ("lock-version = '1.0'\n[[packages]\n", "requirements.txt"),
     ],
 )
