@@ -16,6 +16,7 @@ from pipeline.errors import InfrastructureError, Refused, UsageError
 from pipeline.model.paths import printable
 from pipeline.publishers.github_api import Github, Refusal, refused
 from pipeline.publishers.github_limits import load_limits
+from pipeline.publishers.released import printable_address
 from pipeline.publishers.staging import COMPATIBILITY, LISTS, check_names, stage
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class GithubReleases:
         with tempfile.TemporaryDirectory(prefix="cubingate-") as scratch:
             try:
                 files = stage(Path(scratch) / "release", approved)
-                return self._released(files)
+                return printable_address(self._released(files))
             except Refusal as refusal:
                 raise refused(refusal) from refusal
             except OSError as error:

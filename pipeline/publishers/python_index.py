@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError, Refused, UsageError
 from pipeline.model.paths import printable
+from pipeline.publishers.released import printable_address
 from pipeline.publishers.staging import check_names, copied
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class PythonIndex:
             lost = [file.name for file in files if not self._is_there(file)]
         if lost:
             raise InfrastructureError(f"the index does not list what was uploaded: {', '.join(lost)}")
-        return self.simple_url
+        return printable_address(self.simple_url)
 
     def _is_there(self, file: ReleaseFile) -> bool:
         """Whether the index has the file; ``UsageError`` when it hands out other bytes under that name."""

@@ -67,7 +67,7 @@ def released_compat(address: str, *, largest: int, ca_bundle: Path | None = None
     """
     import requests
 
-    place = _printable(address)
+    place = printable_address(address)
     trusted = str(ca_bundle) if ca_bundle is not None else None  # else what requests itself reads
     try:
         with requests.get(address, timeout=TIMEOUT, stream=True, verify=trusted, auth=_named_only) as answer:
@@ -104,8 +104,8 @@ def body_of(answer: requests.Response, largest: int, place: str) -> bytes:
     return bytes(content[: largest + 1])
 
 
-def _printable(address: str) -> str:
-    """Without credentials and query, in which a signature may stand."""
+def printable_address(address: str) -> str:
+    """On one line, without credentials and query, in which a signature may stand."""
     from pipeline.model.paths import printable
 
     scheme, _, rest = address.partition("://")

@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import signal
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pipeline.gate import Approved
+    from pipeline.publishers.github_api import Release
 
 TAG = "v1.0"
 FILES = {*LISTS, "one.tar.gz", "two.tar.gz"}
@@ -369,6 +371,21 @@ def test_no_token_and_no_signed_address_is_ever_said(hub: Hub, bundles: list[App
     assert len(said) > 50
     for marker in (TOKEN, SIGNED, "MARKER"):
         assert not [words for words in said if marker in words]
+
+
+def test_where_it_was_published_is_said_on_one_line(
+    hub: Hub, bundles: list[Approved], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = releases(hub)
+    public = place.github.public_release
+
+    def told(tag: str) -> Release | None:
+        found = public(tag)
+        return None if found is None else replace(found, html_url="https://u:MARKER@example.org/v1\n\x1b[31m?MARKER")
+
+    place.publish(bundles)
+    monkeypatch.setattr(place.github, "public_release", told)
+    assert place.publish(bundles) == r"https://example.org/v1\n\x1b[31m"
 
 
 def test_a_stranger_downloads_and_checks(hub: Hub, bundles: list[Approved], tmp_path: Path) -> None:

@@ -135,6 +135,12 @@ def test_a_wrong_token_is_named_and_not_told(index: PythonIndex, tmp_path: Path)
     assert "WRONG" not in f"{caught.value} {caught.value.__cause__!r} {caught.value.remedy}"
 
 
+def test_where_it_was_published_is_said_without_a_password(index: PythonIndex, tmp_path: Path) -> None:
+    host = index.simple_url.removeprefix("http://")
+    secret = replace(index, simple_url=f"http://somebody:MARKER@{host}")
+    assert secret.publish([wheel(tmp_path, "one")]) == index.simple_url
+
+
 def test_an_index_that_is_not_there_is_infrastructure(index: PythonIndex, tmp_path: Path) -> None:
     gone = replace(index, simple_url="http://127.0.0.1:9/simple/")
     for step in (gone.preflight, lambda: gone.publish([wheel(tmp_path, "one")])):
