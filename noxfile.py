@@ -85,7 +85,7 @@ def lint(session: nox.Session) -> None:
     workflows, actions = (
         sorted(map(str, Path(".github").glob(where))) for where in ("workflows/*", "actions/*/action.yml")
     )
-    session.run("cubingate", "workflow", "--install", ".", "--check")
+    session.run("cubingate", "workflow", "--install", ".", "--check", "--strict")
     session.run("zizmor", "--offline", "--no-progress", "--persona=auditor", *workflows, *actions)
     session.run("actionlint", "-shellcheck=", "-pyflakes=", *workflows)
     session.run("check-jsonschema", "--builtin-schema", "vendor.github-workflows", *workflows)

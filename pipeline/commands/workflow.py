@@ -52,6 +52,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="instead, compare with .github/workflows/KIND.yml of the matrix file's repository, and hold every "
         "workflow and action there against the properties of docs/workflow.md: status 1 with a diff, or what is unsafe",
     )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="--check: refuse what is unsafe in files that have nothing to do with cubingate, too",
+    )
     job.add_argument("--seal", metavar="NAME", help="in a job: gather what artifact NAME is to hold, print its digest")
     job.add_argument(
         "--unseal",
@@ -97,9 +102,10 @@ def _print(arguments: argparse.Namespace) -> ExitStatus:
 
 
 def _check(arguments: argparse.Namespace) -> ExitStatus:
-    """Whether the rendered workflows are what they would be now, and every file of GitHub's is safe.
+    """Whether the rendered workflows are what they would be now, and every file that uses cubingate is safe.
 
-    ``UsageError`` when there is no workflow to check.
+    Of the other files it is told, and refused only where that is asked for. ``UsageError`` when there is no workflow to
+    check.
     """
     from pipeline.commands.surroundings import this_cubingate
     from pipeline.scaffold.missing import top_of
@@ -114,10 +120,13 @@ def _check(arguments: argparse.Namespace) -> ExitStatus:
     stale = [line for kind, file in there.items() for line in _stale(arguments, kind, file)]
     origin = this_cubingate(arguments.cubingate)
     known = load_known(cubingate=f"{origin.repository}@{origin.commit}")
-    unsafe = [line for file in every for line in _unsafe(file, known)]
+    ours = [file for file in every if arguments.strict or file in there.values() or "cubingate" in _read(file)]
+    unsafe = {file: _unsafe(file, known) for file in every}
     sys.stdout.writelines(stale)
-    sys.stderr.writelines(f"{line}\n" for line in unsafe)
-    return ExitStatus.REFUSED if stale or unsafe else ExitStatus.PASS
+    for file, lines in unsafe.items():
+        aside = "" if file in ours else "not refused, since it does not use cubingate: "
+        sys.stderr.writelines(f"{aside}{line}\n" for line in lines)
+    return ExitStatus.REFUSED if stale or any(unsafe[file] for file in ours) else ExitStatus.PASS
 
 
 def _stale(arguments: argparse.Namespace, kind: str, file: Path) -> list[str]:

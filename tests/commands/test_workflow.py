@@ -78,13 +78,27 @@ def test_another_requirement_is_told_with_what_to_write(matrix: Path, capsys: py
     assert capsys.readouterr().err == ""
 
 
-def test_a_workflow_beside_them_that_is_unsafe_is_told(matrix: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("step", "words", "status"),
+    [
+        ("{run: make}", [], 0),
+        ("{run: make}", ["--strict"], 1),
+        ("{run: cubingate audit out.tar.gz}", [], 1),
+        ("{uses: ours/cubingate/.github/actions/audit@v1}", [], 1),
+    ],
+    ids=["not ours", "not ours, strictly", "runs it", "calls its action"],
+)
+def test_a_workflow_beside_them_that_is_unsafe_is_told_and_refused_where_it_uses_this(
+    matrix: Path, step: str, words: list[str], status: int, capsys: pytest.CaptureFixture[str]
+) -> None:
     other = committed(matrix) / "other.yaml"
-    other.write_text("on: push\njobs: {a: {runs-on: a30, steps: [{uses: actions/checkout@v6}]}}\n", encoding="utf-8")
-    assert run(["workflow", "--matrix", str(matrix), "--check"]) == 1
+    steps = f"[{{uses: actions/checkout@v6}}, {step}]"
+    other.write_text(f"on: push\njobs: {{a: {{runs-on: a30, steps: {steps}}}}}\n", encoding="utf-8")
+    assert run(["workflow", "--matrix", str(matrix), "--check", *words]) == status
     told = capsys.readouterr()
     assert told.out == ""
     assert "actions/checkout@v6 is not pinned by a commit (actions-are-pinned)" in told.err
+    assert ("not refused, since it does not use cubingate: " in told.err) is (status == 0)
 
 
 @pytest.mark.parametrize("content", [b"# \xe9\non: push\njobs: {}\n", b"on: 2026-02-31\n", b"name: x\n"])
