@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 
     from pipeline.formats.facts import KernelFacts
     from pipeline.jit.compilation import Compilation, Refusal
+    from pipeline.jit.gaps import Gap
     from pipeline.model.target import Target
     from pipeline.policy import Policy
 
 STATIC, DYNAMIC, ISA, MAJOR = "static-shared-memory", "dynamic-shared-memory", "ptx-isa", "toolkit-major"
 _FAILING = {Ending.TIME_LIMIT, Ending.CRASHED, Ending.OUTPUT_LIMIT}
+MISSING = "kernel-missing"
+_TOLD, _LONGEST = 3, 120
 _NOT_LAUNCHED = "CUDA_ERROR_INVALID_VALUE"
 _LIMIT_REMEDY = "compile less at once (fewer instances), ship machine code for it, or raise time_limit and memory_limit"
 
@@ -67,6 +70,15 @@ def claims_of(compilation: Compilation, target: Target, policy: Policy) -> Itera
         effect = Effect.FAIL if compilation.ending in _FAILING else Effect.DOUBT
         remedy = _LIMIT_REMEDY if compilation.ending is not Ending.NO_ASSEMBLER else "name toolkits for this source"
         yield _About(compilation, target).claim(COMPILE, effect, compilation.reason, remedy)
+
+
+def claim_of(gap: Gap, target: Target) -> Claim:
+    """A kernel that other GPUs have: whether the program asks for it on this one, its source does not say."""
+    more = f" and {len(gap.kernels) - _TOLD} more" if len(gap.kernels) > _TOLD else ""
+    named = ", ".join(printable(name)[:_LONGEST] for name in gap.kernels[:_TOLD])
+    holders = ", ".join(f"sm_{sm}" for sm in gap.holders)
+    said = f"no {named}{more} comes out for sm_{gap.compilation.sm}, as it does for {holders}"
+    return _About(gap.compilation, target).claim(MISSING, Effect.DOUBT, said, remedies.of_gap())
 
 
 def _refusal(compilation: Compilation, refusal: Refusal, target: Target, policy: Policy) -> Claim:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pipeline.jit.claims import claims_of
+from pipeline.jit.claims import claim_of, claims_of
+from pipeline.jit.gaps import gaps
 from pipeline.jit.report import JitReport, JitTarget
 from pipeline.model.finding import Finding, Outcome, Severity, Status, Verdict
 from pipeline.rules.subject import Effect
@@ -40,8 +41,12 @@ class _Said:
 def judge(lane: Lane, targets: Sequence[Target], compilations: Sequence[Compilation], policy: Policy) -> JitReport:
     """The report on a lane: what each compilation says about each target that it stands for."""
     judged = [(target, _about(target, compilations)) for target in targets]
+    missing = tuple(gaps(compilations))
     claims = {
-        target.label: tuple(claim for compilation in about for claim in claims_of(compilation, target, policy))
+        target.label: (
+            *(claim for compilation in about for claim in claims_of(compilation, target, policy)),
+            *(claim_of(gap, target) for gap in missing if gap.compilation in about),
+        )
         for target, about in judged
     }
     rows = tuple(_row(target, about, claims[target.label]) for target, about in judged)

@@ -41,6 +41,14 @@ def of_refusal(compilation: Compilation, refusal: Refusal) -> str:
             return f"keep a second text without it for GPUs below sm_{refusal.first}, and {_OTHER_KERNEL}"
 
 
+def of_gap() -> str:
+    """A kernel that comes out for other GPUs only."""
+    return (
+        "take __global__ out of the #if on __CUDA_ARCH__ and guard its body; or, if the host chooses by compute "
+        "capability, make the kernel a source of its own with from_sm or up_to_sm"
+    )
+
+
 def of_static(limit: int) -> str:
     """Too much static shared memory."""
     attribute = "cudaFuncAttributeMaxDynamicSharedMemorySize"

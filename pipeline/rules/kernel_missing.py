@@ -1,7 +1,8 @@
 """The architecture is there, but this kernel is not.
 
 What: the image that the driver takes of a container lacks kernels that other images of the same container have. The
-finding names them by group: all instantiations of one template are a group. Only with --kernels.
+finding names them by group: all instantiations of one template are a group. Only with --kernels. Of a lane's
+jit_sources: a file has a kernel for one promised GPU and not for another, which leaves that one unknown.
 
 Why: a __global__ function stands inside an #if on __CUDA_ARCH__, or cubins of different builds were packed together.
 The module loads, everything else in it runs, and the first launch of that kernel fails with "named symbol not found"

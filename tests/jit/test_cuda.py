@@ -195,6 +195,46 @@ def test_templates_need_instances(tmp_path: Path) -> None:
     assert set(verdicts(compiled(tmp_path, f'{source}, instances: ["k<4>"]', "80@535")).values()) == {"pass"}
 
 
+GUARDED_AWAY = """
+extern "C" __global__ void dense(float* x) { x[0] = 1; }
+#if __CUDA_ARCH__ >= 700
+extern "C" __global__ void scan(float* x) { x[0] = 2; }
+#endif
+"""
+ITS_BODY = """
+extern "C" __global__ void dense(float* x) { x[0] = 1; }
+extern "C" __global__ void scan(float* x) {
+#if __CUDA_ARCH__ >= 700
+  x[0] = 2;
+#endif
+}
+"""
+BY_TYPE = """
+template <int Arch> __device__ void of(float* x) { x[0] = Arch; }
+template <int Arch> __global__ void scan(float* x) { of<Arch>(x); }
+#if __CUDA_ARCH__ >= 700
+template __global__ void scan<70>(float*);
+#else
+template __global__ void scan<60>(float*);
+#endif
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [(GUARDED_AWAY, "unknown"), (ITS_BODY, "pass"), (BY_TYPE, "pass")],
+    ids=["the kernel", "its body", "an instance"],
+)
+def test_a_kernel_that_is_guarded_away_on_one_gpu(tmp_path: Path, text: str, verdict: str) -> None:
+    """The P100's failure once more: it compiles, and the first launch finds no such symbol."""
+    (tmp_path / "k.cu").write_text(text)
+    report = compiled(tmp_path, 'language: cuda, files: [k.cu], toolkits: ["12.6"]', PASCAL_AND_LATER)
+    assert list(verdicts(report).values()) == [verdict, "pass"]
+    if verdict == "unknown":
+        (told,) = said(report, "kernel-missing")
+        assert "no scan comes out for sm_61, as it does for sm_75" in told
+
+
 def test_headers_of_the_product_and_of_cuda(tmp_path: Path) -> None:
     (tmp_path / "include").mkdir()
     (tmp_path / "include" / "tile.h").write_text("#include <cuda_fp16.h>\n#define TILE __float2half(1.0f)\n")
