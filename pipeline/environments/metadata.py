@@ -9,8 +9,8 @@ import re
 from dataclasses import dataclass, field
 from email.parser import HeaderParser
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlparse
 
+from pipeline.environments.pins import local_place
 from pipeline.model.distribution import Requirement
 from pipeline.model.paths import printable
 
@@ -136,7 +136,7 @@ def _direct_url(said: Said, text: str | None) -> None:
         return
     try:
         content = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         said.flaws.append("direct_url.json is no JSON")
         return
     if isinstance(content, dict) and isinstance(content.get("dir_info"), dict) and content["dir_info"].get("editable"):
@@ -144,7 +144,6 @@ def _direct_url(said: Said, text: str | None) -> None:
 
 
 def _places(url: str) -> Iterator[str]:
-    parsed = urlparse(url)
-    path = unquote(parsed.path) if parsed.scheme == "file" else url
-    if path:
-        yield printable(path)[:_LONGEST]
+    here = local_place(url)
+    if url:
+        yield printable(str(here or url))[:_LONGEST]

@@ -27,7 +27,7 @@ def read_pylock(path: Path, text: str) -> LockFile:
     """Every package; ``UsageError`` where the file is of another kind."""
     try:
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{path}: {error}", remedy=_FORM) from None
     packages = content.get("packages")
     if "lock-version" not in content or not isinstance(packages, list):

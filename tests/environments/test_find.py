@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import zipfile
@@ -121,9 +122,13 @@ def empty_metadata(info: Path) -> None:
     (info / "METADATA").write_text("Summary: nobody\n\n")
 
 
+def deep_direct_url(info: Path) -> None:
+    (info / "direct_url.json").write_text("[" * 200_000)
+
+
 @pytest.mark.parametrize(
     "harm",
-    [no_record, broken_record, binary_record, empty_record, no_metadata, empty_metadata],
+    [no_record, broken_record, binary_record, empty_record, no_metadata, empty_metadata, deep_direct_url],
     ids=lambda harm: harm.__name__,
 )
 def test_broken_metadata_is_told_and_hides_nothing(
@@ -166,6 +171,14 @@ def test_an_editable_installation_is_unknown_until_its_folder_is_audited_too(tmp
     assert alone.verdict is Verdict.UNKNOWN
     assert str(source) in named(alone, "product").distribution.unread[0]
     assert together.verdict is Verdict.PASS
+
+
+@pytest.mark.parametrize("url", ["file://[::1/app", "https://[::1/app", "", "app"])
+def test_a_url_that_is_none_is_an_editable_installation_all_the_same(tmp_path: Path, url: str) -> None:
+    venv = environment(tmp_path, [good()])
+    said = json.dumps({"url": url, "dir_info": {"editable": True}})
+    (venv / SITE / "dense-1.0.dist-info" / "direct_url.json").write_text(said)
+    assert "an editable installation" in found(venv, "dense").unread[0]
 
 
 def test_an_egg_link_is_an_editable_installation(tmp_path: Path) -> None:

@@ -309,6 +309,7 @@ def test_markers_are_those_of_the_target_not_of_this_machine(tmp_path: Path, pro
         ("torch==2.8.0 ; nonsense == 1\n", "is no requirement"),
         ("version = 1\n[[package]]\nname = 'torch'\n", "not a pylock.toml"),
         ("lock-version = '2.0'\n[[packages]]\nname = 'torch'\n", "lock-version '2.0' is not 1.x"),
+        (f"[[packages]]\nx = {'[' * 100_000}\n", "requirements.txt: "),
         ("lock-version = '1.0'\n[[packages]\n", "requirements.txt"),
     ],
 )
