@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from pipeline.errors import InfrastructureError, Refused
+from pipeline.reproducible import add_member
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,22 +61,6 @@ def _write(stream: IO[bytes], folder: Path, members: list[Path], top: str, time:
         gzip.GzipFile(filename="", mode="wb", compresslevel=_LEVEL, fileobj=stream, mtime=0) as zipped,
         tarfile.open(fileobj=zipped, mode="w", format=tarfile.PAX_FORMAT) as tar,
     ):
-        _add(tar, folder, top, time)
+        add_member(tar, folder, top, time=time)
         for path in members:
-            _add(tar, path, f"{top}/{path.relative_to(folder).as_posix()}", time)
-
-
-def _add(tar: tarfile.TarFile, path: Path, name: str, time: int) -> None:
-    member = tarfile.TarInfo(name)
-    member.mtime = time
-    if path.is_symlink():
-        member.type, member.linkname, member.mode = tarfile.SYMTYPE, str(path.readlink()), 0o777
-        tar.addfile(member)
-    elif path.is_dir():
-        member.type, member.mode = tarfile.DIRTYPE, 0o755
-        tar.addfile(member)
-    else:
-        status = path.stat()
-        member.size, member.mode = status.st_size, 0o755 if status.st_mode & 0o100 else 0o644
-        with path.open("rb") as content:
-            tar.addfile(member, content)
+            add_member(tar, path, f"{top}/{path.relative_to(folder).as_posix()}", time=time)

@@ -19,6 +19,7 @@ from pipeline.digest import file_sha256
 from pipeline.errors import UsageError
 from pipeline.model.paths import printable
 from pipeline.publishers.oci import LAYER_GZIP, LAYER_TAR, Blob, Layer
+from pipeline.reproducible import add_member
 from pipeline.unpack import unpack
 
 if TYPE_CHECKING:
@@ -128,26 +129,11 @@ def _harmless(member: tarfile.TarInfo) -> bool:
 def _pack(top: Path, packed: Path, folder: PurePosixPath) -> None:
     with tarfile.open(packed, "w", format=tarfile.PAX_FORMAT) as tar:
         for parent in (*reversed(folder.parents[:-1]), folder):
-            _add(tar, top, str(parent))
+            add_member(tar, top, str(parent))
         for path in sorted(top.rglob("*")):
             if path.name.startswith(_WHITEOUT):
                 raise UsageError(f"{printable(path.name)} would take files of the image away", remedy="rename it")
-            _add(tar, path, str(folder / path.relative_to(top)))
-
-
-def _add(tar: tarfile.TarFile, path: Path, name: str) -> None:
-    member = tarfile.TarInfo(name)
-    if path.is_symlink():
-        member.type, member.linkname, member.mode = tarfile.SYMTYPE, str(path.readlink()), 0o777
-        tar.addfile(member)
-    elif path.is_dir():
-        member.type, member.mode = tarfile.DIRTYPE, 0o755
-        tar.addfile(member)
-    else:
-        status = path.stat()
-        member.size, member.mode = status.st_size, 0o755 if status.st_mode & 0o100 else 0o644
-        with path.open("rb") as content:
-            tar.addfile(member, content)
+            add_member(tar, path, str(folder / path.relative_to(top)))
 
 
 def _iso(seconds: float | None) -> str | None:

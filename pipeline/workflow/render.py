@@ -9,14 +9,15 @@ from enum import StrEnum
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from pipeline.errors import NothingExamined, UsageError
 from pipeline.matrix.gpu_runs import asked_targets, demand_runners, run_id
 from pipeline.workflow.outputs import lane_artifact, output_names, proof_artifact
+from pipeline.workflow.templating import pinned, yaml_templates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence, Set
+    from collections.abc import Mapping, Sequence, Set
+
+    from jinja2 import Environment
 
     from pipeline.matrix.gpu_runs import GpuRun
     from pipeline.model.lane import Plan
@@ -93,7 +94,7 @@ def render(
     if kind is Kind.PULL_REQUEST and all(lane.on_demand for lane in plan.lanes):
         raise NothingExamined("every lane is built on demand, so that a pull request would build nothing")
     values = {
-        "uses": _pinned(actions),
+        "uses": pinned(actions),
         # What is released is fetched and built afresh: a cache is filled by other runs than the release's.
         "cached": kind in {Kind.PULL_REQUEST, Kind.NIGHTLY},
         "hosted": HOSTED,
@@ -184,20 +185,7 @@ def tokens(kinds: Set[str]) -> tuple[tuple[str, str], ...]:
 
 
 def _environment(templates: Path) -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(templates / "workflow"),
-        undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 -- YAML is not HTML; what comes from matrix.yaml passes through `text`
-        variable_start_string="[[",
-        variable_end_string="]]",
-        block_start_string="[%",
-        block_end_string="%]",
-        comment_start_string="[#",
-        comment_end_string="#]",
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    environment = yaml_templates(templates / "workflow")
     environment.filters["text"] = text
     environment.filters["quoted"] = lambda value: "'" + value.replace("'", "''") + "'"
     return environment
@@ -215,12 +203,3 @@ def _plain(value: str) -> str:
     if not _FILE_NAME.fullmatch(value):
         raise UsageError(f"{value!r} cannot be part of a workflow", remedy="use letters, digits and . _ / -")
     return value
-
-
-def _pinned(actions: Mapping[str, Action]) -> Callable[[str], str]:
-    def uses(name: str) -> str:
-        if name not in actions:
-            raise UsageError(f"no public workflow is known that pins {name}", remedy="add a row to actions.csv")
-        return actions[name].uses
-
-    return uses
