@@ -66,7 +66,7 @@ class Outside:
         inside = (site.path for site in self.sites if site.container == spot.container)
         own = f"{spot.folder.path}/" if spot.folder.path else ""
         return any(_is_in(prefix, folder) or only.fullmatch(folder) for folder in self.read) or any(
-            _is_in(f"/{path}", prefix) and bool(own) and not path.startswith(own) for path in inside
+            _is_in(f"/{path}", prefix) and own and not path.startswith(own) for path in inside if prefix.strip("/")
         )
 
     def _added(self, spot: Spot, text: str) -> Iterator[Distribution]:

@@ -271,6 +271,14 @@ def test_the_systems_packages_are_unknown_until_they_are_audited_too(tmp_path: P
     assert run_audit([with_system(venv, "false", system)], target, policy).verdict is Verdict.PASS
 
 
+@pytest.mark.parametrize("home", ["/bin", "", "python"])
+def test_another_environment_beside_it_is_not_the_systems(tmp_path: Path, policy: Policy, home: str) -> None:
+    one = environment(tmp_path / "all" / "one", [good()])
+    environment(tmp_path / "all" / "two", [good("other")])
+    (one / "pyvenv.cfg").write_text(f"home = {home}\ninclude-system-site-packages = true\n")
+    assert audited(tmp_path / "all", policy).verdict is Verdict.UNKNOWN
+
+
 def test_an_image_has_the_systems_packages_in_itself(tmp_path: Path, policy: Policy) -> None:
     with_system(environment(tmp_path / "tree" / "opt", [good()]), "true", tmp_path)
     assert audited(save_image([tmp_path / "tree"], tmp_path / "image.tar", {}), policy).verdict is Verdict.PASS
