@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from pipeline.binary import FormatError
 
 _LONGEST = 4096
+_INTERPRETER = re.compile(r"(.*/)?bin/python(3(\.\d+)?t?)?", re.ASCII | re.DOTALL)
 
 
 def relative(name: str) -> str:
@@ -22,8 +25,11 @@ def relative(name: str) -> str:
 def leads_out(link_name: str, target: str, *, rooted: bool) -> bool:
     """Whether a symbolic link's target lies outside the archive.
 
-    ``rooted`` archives are file systems (Debian packages, image layers), where absolute targets stay inside.
+    ``rooted`` archives are file systems (Debian packages, image layers), where absolute targets stay inside. The
+    interpreter of a packed virtual environment is the host's, and no escape: ``bin/python3 -> /usr/bin/python3``.
     """
+    if _INTERPRETER.fullmatch(link_name) and _INTERPRETER.fullmatch(target) and ".." not in target.split("/"):
+        return False
     if target.startswith("/"):
         return not rooted
     depth = link_name.count("/")

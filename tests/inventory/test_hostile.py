@@ -119,6 +119,25 @@ def test_links_that_lead_out(tmp_path: Path, target: str) -> None:
     assert len(hard.damage) == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "target", "leads_out"),
+    [
+        ("venv/bin/python3", "/usr/bin/python3", False),
+        ("bin/python", "/opt/python/3.13/bin/python3.13t", False),
+        ("venv/bin/python3", "/etc/passwd", True),
+        ("venv/bin/python3", "/usr/bin/../../etc/bin/python3", True),
+        ("venv/lib/python3", "/usr/bin/python3", True),
+        ("venv/bin/python3", "/usr/bin/python3\n/etc/passwd", True),
+    ],
+)
+def test_a_packed_environment_has_the_hosts_interpreter(
+    tmp_path: Path, name: str, target: str, leads_out: bool
+) -> None:
+    inventory = take(tmp_path, tar_of({}, links={name: target}))
+    assert list(inventory.links.values()) == [target]
+    assert any("leads out" in what for what in whats(inventory)) is leads_out
+
+
 def test_links_in_zips(tmp_path: Path) -> None:
     path = tmp_path / "artifact"
     with zipfile.ZipFile(path, "w") as archive:
