@@ -67,10 +67,15 @@ def released_compat(address: str, *, largest: int, ca_bundle: Path | None = None
     """
     import requests
 
+    from pipeline.publishers.connection import Connection
+
     place = printable_address(address)
     trusted = str(ca_bundle) if ca_bundle is not None else None  # else what requests itself reads
     try:
-        with requests.get(address, timeout=TIMEOUT, stream=True, verify=trusted, auth=_named_only) as answer:
+        with (
+            Connection() as web,
+            web.get(address, timeout=TIMEOUT, stream=True, verify=trusted, auth=_named_only) as answer,
+        ):
             if answer.status_code == requests.codes.not_found:
                 raise NothingExamined(
                     f"{place}: no such file", remedy="a private release needs GITHUB_TOKEN; a public one must have it"
