@@ -41,6 +41,7 @@ PUBLISHER = Variants(
                 Key("upload", URL, "Address to which wheels are uploaded.", required=True),
                 Key("kind", Choice(("python-index",)), "What kind of destination it is.", required=True),
                 Key("simple", URL, "Address of the index's simple API, to read back from.", required=True),
+                Key("insecure", Flag(), "Speak http to this index (default: only to a loopback address)."),
                 _PARTIAL,
             ),
         ),

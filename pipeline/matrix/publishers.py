@@ -34,7 +34,9 @@ def _publisher(name: str, parts: dict[str, Node], folder: Path, bases: Section[B
     if "repository" in parts:
         return Publisher(name, "github", text(parts["repository"]), partial=partial, tag=text(parts["tag"]))
     if "upload" in parts:
-        return Publisher(name, "python-index", text(parts["upload"]), partial=partial, simple=text(parts["simple"]))
+        upload, simple = text(parts["upload"]), text(parts["simple"])
+        insecure = _flag(parts, "insecure")
+        return Publisher(name, "python-index", upload, partial=partial, simple=simple, insecure=insecure)
     if "image" in parts:
         return Publisher(name, "registry", text(parts["image"]), partial=partial, image=_image_terms(parts, bases))
     return Publisher(name, "directory", str(folder / text(parts["location"])), partial=partial)

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from pipeline.model.base_image import BaseImage, Debootstrap
+from pipeline.model.publisher import ImageTerms, Publisher
 from pipeline.model.source import (
     BuildSource,
     GitSource,
@@ -66,24 +68,6 @@ class ToolkitOrigin(StrEnum):
 
     BASE_IMAGE = "base-image"
     WHEELS = "wheels"
-
-
-@dataclass(frozen=True, slots=True)
-class Debootstrap:
-    """How to make a base image where none can be pulled: a Debian suite bootstrapped with these packages."""
-
-    suite: str
-    include: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class BaseImage:
-    """The image a lane builds (and serves) in. ``digest`` pins it; ``fallback`` makes a stand-in locally."""
-
-    name: str
-    reference: str
-    digest: str | None = None
-    fallback: Debootstrap | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,39 +259,6 @@ class Lane:
     def place(self, setting: str) -> Position:
         """Where matrix.yaml sets ``setting`` for this lane; the lane's own place where it does not."""
         return self.places.get(setting, self.position)
-
-
-@dataclass(frozen=True, slots=True)
-class ImageTerms:
-    """What a registry's runtime images are made of, and the tags that move to them.
-
-    ``base`` is pinned by digest, ``None`` an image of the bundle alone. ``{lane}`` and ``{version}`` in ``tags`` are
-    filled in; a tag without ``{lane}`` is the lane ``lead``'s. ``insecure`` allows http to a host that is not loopback.
-    """
-
-    base: BaseImage | None = None
-    tags: tuple[str, ...] = ()
-    lead: str | None = None
-    licenses: str | None = None
-    source: str | None = None
-    insecure: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Publisher:
-    """A destination by name. ``partial`` allows approved lanes to be published while others are refused.
-
-    ``location`` is a directory, a repository (``owner/name``) with the ``tag`` of its release, the upload address of a
-    Python index with that of its ``simple`` API, or a registry's repository (``host/path``) with the ``image`` there.
-    """
-
-    name: str
-    kind: str
-    location: str
-    partial: bool
-    tag: str | None = None
-    simple: str | None = None
-    image: ImageTerms | None = None
 
 
 @dataclass(frozen=True, slots=True)

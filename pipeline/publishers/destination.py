@@ -69,6 +69,7 @@ def _github(publisher: Publisher, environment: Mapping[str, str]) -> Destination
 
 
 def _python_index(publisher: Publisher, environment: Mapping[str, str]) -> Destination:
+    from pipeline.publishers.address import is_confidential
     from pipeline.publishers.python_index import PythonIndex
 
     password = environment.get("TWINE_PASSWORD")
@@ -76,6 +77,13 @@ def _python_index(publisher: Publisher, environment: Mapping[str, str]) -> Desti
         raise UsageError(f"{publisher.name}: no token", remedy="set TWINE_PASSWORD (and TWINE_USERNAME for a password)")
     if publisher.simple is None:
         raise UsageError(f"{publisher.name}: no simple API", remedy="add simple: to the publisher")
+    both = (("upload:", publisher.location), ("simple:", publisher.simple))
+    clear = [] if publisher.insecure else [key for key, address in both if not is_confidential(address)]
+    if clear:
+        raise UsageError(
+            f"{publisher.name}: {' and '.join(clear)} would be in the clear, password included",
+            remedy="write https, or insecure: true",
+        )
     username = environment.get("TWINE_USERNAME") or "__token__"
     return PythonIndex(publisher.location, publisher.simple, username, password)
 

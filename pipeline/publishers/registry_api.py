@@ -16,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from pipeline.errors import InfrastructureError, UsageError
+from pipeline.publishers.address import is_loopback
 from pipeline.publishers.registry_auth import Authorization
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ _CHUNK = 1 << 20
 _AGAIN = "publish again: what was sent is kept"
 _MANIFEST = 4 << 20  # bytes; what registries take at most
 _CODE = re.compile(r"[A-Z][A-Z_]{0,39}", re.ASCII)
-_LOOPBACK = re.compile(r"(localhost|127(\.[0-9]{1,3}){3}|\[::1\])(:[0-9]{1,5})?", re.ASCII)
 _ACCEPT = ", ".join(
     (
         "application/vnd.oci.image.manifest.v1+json",
@@ -58,7 +58,7 @@ class Place:
     @property
     def scheme(self) -> str:
         """``http`` or ``https``."""
-        return "http" if self.plain or _LOOPBACK.fullmatch(self.host) else "https"
+        return "http" if self.plain or is_loopback(self.host) else "https"
 
     def __str__(self) -> str:
         return f"{self.host}/{self.name}"

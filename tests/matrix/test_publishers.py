@@ -30,6 +30,13 @@ def test_a_registry_and_what_its_images_are_made_of(tmp_path: Path) -> None:
     assert (terms.licenses, terms.source, terms.insecure) == ("MIT", None, True)
 
 
+@pytest.mark.parametrize(("words", "insecure"), [("", False), (", insecure: true", True), (", insecure: false", False)])
+def test_an_index_and_whether_http_will_do(tmp_path: Path, words: str, insecure: bool) -> None:
+    content = f"kind: python-index, upload: 'http://i.example.org/', simple: 'http://i.example.org/simple/'{words}"
+    (publisher,) = load_plan(write(tmp_path, matrix("X").replace("kind: registry, X", content))).publishers
+    assert (publisher.kind, publisher.insecure) == ("python-index", insecure)
+
+
 def test_without_a_base_the_image_is_the_bundle_alone(tmp_path: Path) -> None:
     (publisher,) = load_plan(write(tmp_path, matrix("image: '127.0.0.1:5000/server'"))).publishers
     assert publisher.image is not None
