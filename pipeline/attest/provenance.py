@@ -66,9 +66,14 @@ def _run(item: Approved) -> dict[str, Any]:
     runs = sorted({record.origin.run for record in records if record.origin.run is not None})
     return {
         "builder": {"id": BUILDER, "version": {"cubingate": __version__}},
-        "metadata": {"invocationId": runs[0]} if runs else {},
+        "metadata": {**({"invocationId": runs[0]} if runs else {}), **_times(item.verdict.built)},
         "byproducts": [_byproduct(record) for record in records],
     }
+
+
+def _times(built: Evidence | None) -> dict[str, str]:
+    """When it was built, where a record of that counts."""
+    return {"startedOn": built.started, "finishedOn": built.finished} if built is not None else {}
 
 
 def _byproduct(record: Evidence) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def build_bundle(lane: Lane, street: Street) -> Artifact:
     with street.talk.step(lane.id, "fetch" if lane.prebuilt else "build") as step:
         artifact = build_lane(lane, state=street.state, engine=engine, settings=street.build, progress=step.note)
     if not _recorded(lane, artifact.sha256, street):
-        _record(lane, artifact, started, street)
+        record_build(lane, artifact, street, started=started, finished=street.now())
     return artifact
 
 
@@ -62,7 +62,8 @@ def _recorded(lane: Lane, sha256: str, street: Street, more_evidence: Sequence[P
     return any(record.check == CHECK and record.scope == scope for record in found)
 
 
-def _record(lane: Lane, artifact: Artifact, started: str, street: Street) -> None:
+def record_build(lane: Lane, artifact: Artifact, street: Street, *, started: str, finished: str) -> None:
+    """Put on record that this machine has ``artifact`` of the lane's recipe; ``InfrastructureError`` as ``append``."""
     from pipeline.build.builder import lane_folder
     from pipeline.build.recipe import stand_in_of
 
@@ -78,7 +79,7 @@ def _record(lane: Lane, artifact: Artifact, started: str, street: Street) -> Non
                 engine="none" if lane.prebuilt else "docker", stand_in=stand_in_of(lane_folder(street.state, lane.id))
             ),
             started=started,
-            finished=street.now(),
+            finished=finished,
             document={"file": artifact.path.name, "size": artifact.size, "recipe_digest": artifact.recipe_digest},
             origin=street.origin,
         ),

@@ -136,14 +136,15 @@ def _has_passed(lane: Lane, artifact: Artifact, check: str, court: Court) -> boo
     counting = [record for record in about if court.terms.objection(record) is None]
     if counting and counting[-1].outcome.status is Status.PASS:
         return True
-    return court.terms.objection(_anew(about[-1], court)) is not None
+    made_now = replace(about[-1], finished=court.street.now())
+    return court.terms.objection(as_of_this_run(made_now, court)) is not None
 
 
-def _anew(record: Evidence, court: Court) -> Evidence:
-    """What this run would write if it made the check of ``record`` now, and saw the same."""
+def as_of_this_run(record: Evidence, court: Court) -> Evidence:
+    """``record`` as this run would write it: of its commit and tables, signed by its key."""
     key, trusted = court.street.signing, court.keys.keys if court.keys is not None else ()
     signed_by = tuple(each.keyid for each in trusted if key is not None and each.keyid == key.id)
-    return replace(record, finished=court.street.now(), origin=court.street.origin, signed_by=signed_by)
+    return replace(record, origin=court.street.origin, signed_by=signed_by)
 
 
 def skipped(check: str, reason: str) -> Observation:

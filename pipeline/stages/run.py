@@ -24,6 +24,7 @@ from pipeline.stages.gate import court_of, judge_plan
 from pipeline.stages.jit import jit_lane
 from pipeline.stages.load import load_lane
 from pipeline.stages.rehearse import rehearse_lane
+from pipeline.stages.renewal import renew_record
 from pipeline.stages.smoke import smoke_lane
 
 if TYPE_CHECKING:
@@ -130,6 +131,8 @@ def _run_lane(lane: Lane, court: Court, checks: frozenset[str], *, wanted: bool)
     street = court.street
     try:
         artifact = build_bundle(lane, street) if wanted else bundle_of(lane, street)
+        if wanted and artifact is not None:
+            renew_record(lane, artifact, court)
     except (Interrupted, Terminated):
         raise
     except EngineUnavailable as error:

@@ -73,6 +73,19 @@ def test_provenance_is_an_in_toto_statement_about_the_bundle(tmp_path: Path, sou
     assert statement["predicate"]["runDetails"]["byproducts"][0]["annotations"]["outcome"] == "pass"
 
 
+def test_provenance_says_when_a_build_on_record_was_made(tmp_path: Path) -> None:
+    lane = cpu_lane(required=("audit",))
+    artifact = bundle(tmp_path, lane)
+    build = record(lane, artifact, "build")
+    item = approve(judge(lane, artifact, [build, record(lane, artifact, "audit")], terms=TERMS))
+    metadata = {"startedOn": build.started, "finishedOn": build.finished}
+    statement = json.loads(provenance([item]))
+    assert statement["predicate"]["runDetails"]["metadata"] == metadata
+    ParseDict(statement, Statement())
+    unknown = json.loads(provenance([approved(tmp_path)]))
+    assert unknown["predicate"]["runDetails"]["metadata"] == {}
+
+
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: type(source).__name__)
 def test_the_bill_of_materials_fits_its_schema(tmp_path: Path, source: Source) -> None:
     item = approved(tmp_path, archive({"server/bin/server": b"elf"}), source=source)

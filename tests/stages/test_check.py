@@ -2,48 +2,27 @@
 
 from __future__ import annotations
 
-import io
-import subprocess
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pipeline.build.settings import BuildSettings, Network
 from pipeline.errors import CubingateError, EngineUnavailable, ExitStatus, InfrastructureError, Terminated
 from pipeline.evidence import read
-from pipeline.evidence.envelope import Keyring, SigningKey, keyring, signing_key
 from pipeline.model.finding import Outcome, Status
 from pipeline.model.lane import EvidenceTerms, Lane, Platform
-from pipeline.report.progress import Talk
-from pipeline.resources import find_resources
 from pipeline.stages.check import Observation, ensure_evidence
 from pipeline.stages.gate import Court
-from pipeline.stages.street import Engines, Street
+from tests.stages.conftest import NOW
 from tests.values import CPU, ORIGIN, TERMS, bundle, cpu_lane
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pipeline.evidence.envelope import Keyring, SigningKey
     from pipeline.model.artifact import Artifact
-
-NOW = datetime(2026, 1, 2, tzinfo=UTC)
-
-
-@pytest.fixture
-def street(tmp_path: Path) -> Street:
-    return Street(
-        state=tmp_path,
-        evidence=tmp_path / "evidence",
-        talk=Talk(io.StringIO(), {}),
-        clock=lambda: NOW,
-        environment={},
-        engines=Engines({}),
-        build=BuildSettings(find_resources(beside=tmp_path), Network(), 0),
-        gpus=lambda: (),
-        origin=ORIGIN,
-    )
+    from pipeline.stages.street import Street
 
 
 def passes(_lane: Lane, _artifact: Artifact, check: str, _street: Street) -> Observation:
@@ -72,17 +51,6 @@ def test_a_pass_is_recorded_and_not_looked_at_again(tmp_path: Path, street: Stre
 
 def never(*_: object) -> Observation:
     raise AssertionError("looked again")
-
-
-@pytest.fixture
-def keys(tmp_path: Path) -> tuple[SigningKey, Keyring]:
-    pytest.importorskip("securesystemslib")
-    for argv in (
-        ("genpkey", "-algorithm", "ed25519", "-out", "key.pem"),
-        ("pkey", "-in", "key.pem", "-pubout", "-out", "key.pub"),
-    ):
-        subprocess.run(["openssl", *argv], cwd=tmp_path, check=True)
-    return signing_key(tmp_path / "key.pem"), keyring([tmp_path / "key.pub"])
 
 
 def test_a_pass_that_nobody_signed_is_looked_at_again_by_whoever_can_sign(
