@@ -33,7 +33,7 @@ NAMES = (
     "sources",
 )
 
-OTHERS = ("actions", "github_limits", "hosted_runners")
+OTHERS = ("actions", "github_hosts", "github_limits", "hosted_runners")
 """Tables on which no verdict rests: they are no part of the digest that evidence carries, and cite addresses."""
 
 

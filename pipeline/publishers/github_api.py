@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipeline.errors import InfrastructureError, UsageError
 from pipeline.model.paths import printable
+from pipeline.publishers.github_hosts import check_upload
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -146,6 +147,7 @@ class Github:
     def upload(self, release: Release, file: ReleaseFile) -> None:
         """Send one file, once: what an interrupted upload leaves has to be deleted before another attempt."""
         address = release.upload_url.partition("{")[0]
+        check_upload(address, self._api)
         headers = {"Content-Type": "application/octet-stream", "Content-Length": str(file.size)}
         with file.path.open("rb") as content:
             self._answer("POST", address, params={"name": file.name}, data=content, headers=headers)
