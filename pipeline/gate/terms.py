@@ -41,13 +41,20 @@ class Terms:
         wanted, origin = self.wanted, record.origin
         if wanted.signed and not record.signed_by:
             by = f", but by {'; '.join(record.strangers)}" if record.strangers else ""
-            yield f"unauthenticated: signed by nobody who is trusted{by}"
+            yield f"unauthenticated: signed by nobody who is trusted{by}; {_how_to_sign(wanted)}"
         if wanted.max_age_days is not None and self.now - instant(record.finished) > timedelta(wanted.max_age_days):
             yield f"expired: older than {wanted.max_age_days} days"
         if wanted.same_commit and (self.commit is None or origin.commit != self.commit):
             yield f"from commit {_short(origin.commit)}, not {_short(self.commit)}"
         if record.check.partition("@")[0] in _JUDGED_BY_TABLES and origin.policy != self.tables:
             yield "judged under other policy tables than these"
+
+
+def _how_to_sign(wanted: EvidenceTerms) -> str:
+    """What gives a record a signature that counts."""
+    ways = ["`cubingate run --sign KEY` signs with a key of evidence.keys"] if wanted.keys else []
+    ways += ["sigstore signs as an identity of evidence.sigstore"] if wanted.identities else []
+    return ", ".join(ways) or "neither evidence.keys nor evidence.sigstore names anybody"
 
 
 def _short(commit: str | None) -> str:

@@ -42,6 +42,12 @@ class Court:
     keys: Keyring | None
     more_evidence: tuple[Path, ...]
 
+    @property
+    def own_signature(self) -> tuple[str, ...]:
+        """The id of the key that this run signs with, if it is trusted; nothing otherwise."""
+        key, trusted = self.street.signing, self.keys.keys if self.keys is not None else ()
+        return tuple(str(each.keyid) for each in trusted if key is not None and each.keyid == key.id)
+
     def evidence(self, sha256: str) -> tuple[Evidence, ...]:
         """What is on record about a bundle; ``CorruptInput`` or ``InfrastructureError`` when it cannot be read."""
         directories = [self.street.evidence, *self.more_evidence]

@@ -48,6 +48,7 @@ CHECKS: dict[str, Check] = {
 
 ON_DEMAND = "not built: on demand, ask for it with --lane"
 NOT_HERE = "not built: the machine that should have left no bundle"
+IN_VAIN = "what it signs counts as signed by nobody who is trusted"
 
 
 class Part(StrEnum):
@@ -103,6 +104,10 @@ def run_plan(plan: Plan, street: Street, *, chosen: Sequence[str], part: Part = 
     ``InfrastructureError`` for ``Part.GPU`` on a machine whose GPUs prove nothing of it.
     """
     checks, court = _checks_of(plan, street, part), court_of(plan, street)
+    if street.signing is not None and not court.own_signature:
+        street.talk.say(
+            f"warning: key {street.signing.id[:12]} is none of evidence.keys of {plan.matrix_file}: {IN_VAIN}", "yellow"
+        )
     runs = tuple(
         _run_lane(lane, court, checks, wanted=part is not Part.GPU and (not lane.on_demand or lane.id in chosen))
         for lane in plan.lanes

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipeline.gate import Standing, Terms, judge
 from pipeline.model.finding import Status
 from pipeline.model.lane import EvidenceTerms
+from pipeline.model.terms import SigstoreIdentity
 from tests.values import ORIGIN, TERMS, bundle, cpu_lane, record
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COMMIT = "c0ffee" * 6 + "c0ff"
 SIGNED = replace(TERMS, wanted=EvidenceTerms(signed=True))
@@ -42,6 +41,20 @@ def test_each_term(
     assert words in refused.checks[0].reason
     if healthy is not None:
         assert judge(lane, artifact, [record(lane, artifact, "audit", **healthy)], terms=terms).approved
+
+
+@pytest.mark.parametrize(
+    ("wanted", "remedy"),
+    [
+        (EvidenceTerms(signed=True, keys=(Path("release.pub"),)), "cubingate run --sign KEY"),
+        (EvidenceTerms(signed=True, identities=(SigstoreIdentity("me", "issuer"),)), "sigstore"),
+    ],
+)
+def test_a_missing_signature_names_what_would_give_it(tmp_path: Path, wanted: EvidenceTerms, remedy: str) -> None:
+    lane = cpu_lane(required=("audit",))
+    artifact = bundle(tmp_path, lane)
+    verdict = judge(lane, artifact, [record(lane, artifact, "audit")], terms=replace(TERMS, wanted=wanted))
+    assert remedy in verdict.checks[0].reason
 
 
 def test_what_does_not_count_cannot_outvote_what_does(tmp_path: Path) -> None:

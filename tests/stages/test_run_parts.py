@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from pipeline.errors import ExitStatus, InfrastructureError
 from pipeline.evidence import read
 from pipeline.machine import InstalledGpu
 from pipeline.model.finding import Outcome, Status
-from pipeline.model.lane import Lane, Plan, Target
+from pipeline.model.lane import EvidenceTerms, Lane, Plan, Target
 from pipeline.model.versions import DriverVersion
 from pipeline.report.progress import Talk
 from pipeline.resources import find_resources
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from pipeline.evidence.envelope import Keyring, SigningKey
     from pipeline.model.artifact import Artifact
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -142,3 +144,22 @@ def test_a_machine_with_no_such_gpu_says_so(
 def test_lanes_that_need_no_gpu_are_nothing_to_prove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InfrastructureError, match="what is asked for"):
         Machine(tmp_path, monkeypatch, HERE).run(Part.GPU, cpu_lane())
+
+
+@pytest.mark.parametrize(("trusts", "warned"), [(("key.pub",), False), (("other.pub",), True), ((), True)])
+def test_a_key_that_nobody_trusts_is_told_before_it_signs(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    keys: tuple[SigningKey, Keyring],
+    trusts: tuple[str, ...],
+    warned: bool,
+) -> None:
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", "other.pem"], cwd=tmp_path, check=True)
+    subprocess.run(["openssl", "pkey", "-in", "other.pem", "-pubout", "-out", "other.pub"], cwd=tmp_path, check=True)
+    told, lane = io.StringIO(), cpu_lane()
+    machine = Machine(tmp_path, monkeypatch)
+    machine.artifacts = {lane.id: bundle(tmp_path, lane)}
+    plan = Plan(tmp_path / "matrix.yaml", (lane,), (), EvidenceTerms(keys=tuple(tmp_path / name for name in trusts)))
+    street = replace(machine.street, signing=keys[0], talk=Talk(told, {}))
+    assert run_plan(plan, street, chosen=()).status is ExitStatus.PASS
+    assert ("is none of evidence.keys" in told.getvalue()) is warned
