@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pipeline.commands.options import environment
+from pipeline.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from pipeline.inventory.lock_files import ReadLock
     from pipeline.inventory.source import Source
     from pipeline.rules.declaration import Declaration, HostFloor
+
+_PIN_IT = "pin it, as `pip freeze` (of an installation) or `uv pip compile --generate-hashes` does"
 
 
 def add_lock_options(parser: argparse.ArgumentParser) -> None:
@@ -38,13 +41,19 @@ def _python(text: str) -> tuple[int, int]:
 
 def lock_reader(
     arguments: argparse.Namespace,
-    paths: Iterable[Path | Source],
+    paths: Sequence[Path | Source],
     declaration: Declaration | None,
     host: HostFloor | None,
 ) -> ReadLock | None:
-    """How lock files are resolved; none where no path can be one, for most audits need no network."""
-    from pipeline.inventory.lock_files import may_be_lock
+    """How lock files are resolved; none where no path can be one, for most audits need no network.
 
+    ``UsageError`` for a file of requirements that pins none of them.
+    """
+    from pipeline.inventory.lock_files import may_be_lock, pins_nothing
+
+    for path in paths:
+        if isinstance(path, Path) and pins_nothing(path):
+            raise UsageError(f"{path} pins nothing: which wheels it stands for is not said", remedy=_PIN_IT)
     if not any(isinstance(path, Path) and may_be_lock(path) for path in paths):
         return None
     from pipeline.commands.build_settings import settings_for
