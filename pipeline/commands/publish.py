@@ -103,7 +103,7 @@ def _publish(
     *,
     dry_run: bool,
 ) -> ExitStatus:
-    from pipeline.publishers.destination import Comparing
+    from pipeline.publishers.destination import Comparing, Holding
     from pipeline.publishers.space import check_space
 
     refused = [verdict.lane.id for verdict in verdicts if not verdict.approved]
@@ -112,13 +112,16 @@ def _publish(
         return ExitStatus.REFUSED
     place.preflight()
     check_space(place, sum(item.artifact.size for item in approved))
+    held = {item.artifact.path.name for item in approved if isinstance(place, Holding) and place.holds(item)}
     where = ""
     if not dry_run:
         where = place.publish(approved)
     elif approved and isinstance(place, Comparing):
         place.compare(approved)
     for item in approved:
-        _say(f"{publisher.name}: {'would publish' if dry_run else 'published'} {item.artifact.path.name}")
+        name = item.artifact.path.name
+        word = "unchanged" if name in held else "would publish" if dry_run else "published"
+        _say(f"{publisher.name}: {word} {name}")
     if not approved:
         _say(f"{publisher.name}: no lane is approved")
     for line in where.splitlines() if approved else ():

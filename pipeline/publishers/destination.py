@@ -37,6 +37,14 @@ class Comparing(Protocol):
         """Raise what would stop the publication of these bundles."""
 
 
+@runtime_checkable
+class Holding(Protocol):
+    """A destination that can tell which bundles it has already."""
+
+    def holds(self, item: Approved) -> bool:
+        """Whether these very bytes lie there under this name."""
+
+
 def destination(publisher: Publisher, environment: Mapping[str, str], lanes: Sequence[Lane] = ()) -> Destination:
     """The destination that matrix.yaml describes; ``UsageError`` when the environment lacks what it needs.
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pipeline.digest import file_sha256
 from pipeline.errors import InfrastructureError, UsageError
 from pipeline.model.paths import printable
 from pipeline.publishers.exchange import exchanged
@@ -45,6 +46,11 @@ class Directory:
         """See ``publish``; returns the directory's path."""
         publish(self.path, approved)
         return str(self.path)
+
+    def holds(self, item: Approved) -> bool:
+        """Whether the bundle lies there, byte for byte; ``InfrastructureError`` when it cannot be read."""
+        place = self.path / item.artifact.path.name
+        return place.is_file() and file_sha256(place) == item.artifact.sha256
 
 
 def preflight(directory: Path) -> None:

@@ -58,3 +58,19 @@ def test_sums_are_of_what_is_published_and_of_nothing_else(tmp_path: Path) -> No
     assert done.returncode == 1, done.stderr
     assert "dist: nothing published: it takes all lanes or none; refused: two\n" in done.stderr
     assert not (tmp_path / "sums").exists()
+
+
+def test_bytes_that_are_there_already_are_unchanged(tmp_path: Path) -> None:
+    street = write_matrix(tmp_path, [{"id": "one"}])
+    assert street.cubingate("run").returncode == 0
+    bundle = "fixture-1.0-linux-x86_64.tar.gz"
+    words = []
+    for argv in (("publish",), ("publish",), ("publish", "--dry-run")):
+        done = street.cubingate(*argv)
+        assert done.returncode == 0, done.stderr
+        words += [line.split()[1] for line in done.stderr.splitlines() if line.endswith(f" {bundle}")]
+    (tmp_path / "dist" / bundle).write_bytes(b"other")
+    words += [
+        line.split()[1] for line in street.cubingate("publish").stderr.splitlines() if line.endswith(f" {bundle}")
+    ]
+    assert words == ["published", "unchanged", "unchanged", "published"]
