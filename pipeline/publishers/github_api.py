@@ -68,13 +68,12 @@ class Github:
     """One repository. Calls raise ``Refusal`` for a no, ``InfrastructureError`` when GitHub cannot be asked."""
 
     def __init__(self, api: str, repository: str, token: str, *, sleep: Callable[[float], None] = time.sleep) -> None:
-        import requests
+        from pipeline.publishers.connection import Connection
 
         self._api = f"{api.rstrip('/')}/repos/{repository}"
         self._sleep = sleep
         self._token = token
-        self._session = requests.Session()
-        self._session.trust_env = False  # a .netrc must not replace the token that was asked for
+        self._session = Connection()
         self._session.headers.update(
             {
                 "Accept": "application/vnd.github+json",

@@ -91,7 +91,10 @@ class PythonIndex:
         """File name → address of what the index has of a project; none of a project that it does not know."""
         from pypi_simple import NoSuchProjectError, PyPISimple
 
+        from pipeline.publishers.connection import bound
+
         with PyPISimple(self.simple_url) as index:
+            index.s.hooks["response"].append(bound)
             try:
                 page = index.get_project_page(project, timeout=_TIMEOUT)
             except NoSuchProjectError:
