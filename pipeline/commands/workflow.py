@@ -36,7 +36,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--install",
         metavar="REQUIREMENT",
         default=f"cubingate=={__version__}",
-        help="what the workflow's jobs install with pip (default this version)",
+        help="what the workflow's jobs install with pip (default this version, which has to be on the package "
+        "index: else git+https://HOST/OWNER/NAME@COMMIT)",
     )
     parser.add_argument(
         "--cubingate",

@@ -40,6 +40,10 @@ _FORM = "write SM@DRIVER, such as 80@535.288.01 or 90@580"
 _KIND_WORDS = {EntryKind.PTX: "ptx", EntryKind.CUBIN: "cubin"}
 
 
+def _squeezed(name: str) -> str:
+    return re.sub(r"[\W_]|nvidia|tesla|geforce", "", name.casefold())
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """The world's facts, read once and checked. ``date`` (ISO) is the newest row's."""
@@ -137,13 +141,20 @@ class Policy:
         """
         sm, at, driver = text.partition("@")
         if not at or not sm.isascii() or not sm.isdigit() or not 2 <= len(sm) <= 3:
-            raise UsageError(f"{text!r} is not a target", remedy=_FORM)
+            known = self._sm_of(sm)
+            remedy = _FORM if known is None else f"write its SM number, which for {sm} is {known}: {known}@{driver}"
+            raise UsageError(f"{text!r} is not a target: {sm[:40]!r} is no SM number", remedy=remedy)
         if driver.isascii() and driver.isdigit() and 0 < len(driver) <= 6:
             return Target(sm=int(sm), driver=self._toolkit_driver(int(driver)))
         try:
             return Target(sm=int(sm), driver=DriverVersion.parse(driver))
         except ValueError as error:
             raise UsageError(f"{text!r} is not a target: {error}", remedy=_FORM) from None
+
+    def _sm_of(self, name: str) -> int | None:
+        """The SM of the board that is sold under this name, in small letters or without spaces too."""
+        asked = _squeezed(name)
+        return next((row.gpu.number for row in self.gpus if asked in map(_squeezed, row.products)), None)
 
     def _toolkit_driver(self, branch: int) -> DriverVersion:
         for row in self.branches:

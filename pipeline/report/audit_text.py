@@ -8,7 +8,7 @@ from pipeline.model.finding import Severity, Status, Verdict
 from pipeline.model.paths import printable
 from pipeline.report.distributions_text import coverage_text, distributions_text, failing
 from pipeline.report.fold import folded, short_digests
-from pipeline.report.shown import shown, shown_finding
+from pipeline.report.shown import counted, shown, shown_finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -51,9 +51,8 @@ def _head(report: AuditReport) -> Iterator[str]:
         digest = f"  sha256 {item.sha256[:12]}…" if item.sha256 else ""
         yield f"{shown(item.path)}  {shown(item.format)}, {_size(item.size)}{digest}"
     seen = report.examined
-    yield (
-        f"  {seen.members} files, {seen.elf} ELF, {seen.fatbins} fatbins with {seen.cubins} cubins and {seen.ptx} PTX"
-    )
+    containers = f"{counted(seen.fatbins, 'fatbin')} with {counted(seen.cubins, 'cubin')} and {seen.ptx} PTX"
+    yield f"  {counted(seen.members, 'file')}, {seen.elf} ELF, {containers}"
     yield ""
 
 
@@ -163,7 +162,7 @@ def _tail(report: AuditReport) -> Iterator[str]:
     failed = [outcome.rule for outcome in report.outcomes if outcome.status in {Status.FAIL, Status.ERROR}]
     told = f"; not passed: {', '.join(failed)}" if failed else ""
     left_out = sum(outcome.status is Status.NOT_APPLICABLE for outcome in report.outcomes)
-    yield f"{passed} rules passed, {left_out} not applicable{told}; policy of {report.policy_date}"
+    yield f"{counted(passed, 'rule')} passed, {left_out} not applicable{told}; policy of {report.policy_date}"
     if failed:
         worst = next((finding.rule for finding in report.findings if finding.rule in failed), failed[0])
         yield f"`cubingate explain {worst}` says why it happens and what to change"

@@ -62,6 +62,23 @@ def test_malformed_targets(policy: Policy, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a30@535", "80@535"),
+        ("Tesla P40@535", "61@535"),
+        ("p40@535", "61@535"),
+        ("gtx1080ti@550", "61@550"),
+        ("x@535", "SM@DRIVER"),
+        ("@535", "SM@DRIVER"),
+    ],
+)
+def test_a_board_in_place_of_its_sm_is_told_the_number(policy: Policy, text: str, said: str) -> None:
+    with pytest.raises(UsageError, match="is no SM number") as refused:
+        policy.parse_target(text)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
     ("driver", "ptx", "cuda"),
     [
         ("525.60.13", "8.0", "12.0"),

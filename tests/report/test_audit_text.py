@@ -76,3 +76,9 @@ def test_an_error_that_refuses_nothing_says_so(report: AuditReport) -> None:
     assert said in audit_text(unasked)
     assert said not in audit_text(replace(unasked, asked=True))
     assert said not in audit_text(replace(unasked, outcomes=()))
+
+
+def test_one_of_a_kind_is_not_told_as_several(tmp_path: Path) -> None:
+    build(Elf("libk.so", [container("12.8", "80")]), tmp_path / "app")
+    text = audit_text(run_audit([tmp_path / "app" / "libk.so"], [POLICY.parse_target("80@580")], POLICY))
+    assert "1 file, 1 ELF, 1 fatbin with 1 cubin and 0 PTX" in text
