@@ -40,6 +40,15 @@ class ShownGroup:
     shown: tuple[Finding, ...]
     left_out: int
 
+    @property
+    def alike(self) -> tuple[tuple[Finding, ...], ...]:
+        """Those shown, together where all but what was observed is one: place, fix, and whom it meets."""
+        together: dict[object, list[Finding]] = {}
+        for finding in self.shown:
+            same = (finding.path, finding.declared, finding.remedy, finding.targets, finding.kernels)
+            together.setdefault(same, []).append(finding)
+        return tuple(map(tuple, together.values()))
+
 
 _STATUSES = {
     Status.FAIL: Mark("✕ fail", "b"),

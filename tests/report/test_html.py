@@ -26,7 +26,7 @@ from pipeline.model.paths import MemberPath
 from pipeline.model.versions import DriverVersion
 from pipeline.report.audit_html import audit_html
 from pipeline.report.gate_html import MOST_COLUMNS, gate_html
-from tests.report.conftest import HOSTILE, hostile, many, told
+from tests.report.conftest import HOSTILE, finding, hostile, many, told
 from tests.values import A30, CPU, TERMS, bundle, cuda_lane, record
 
 if TYPE_CHECKING:
@@ -458,3 +458,14 @@ def _browser(folder: Path, *arguments: str | Path) -> str:
         f"{folder.as_uri()}/{page if isinstance(page, str) else page.name}",
     ]
     return subprocess.run(command, check=True, capture_output=True, timeout=120, text=True).stdout
+
+
+def test_findings_of_one_place_and_fix_are_told_together() -> None:
+    """A fix that is one line of a build was repeated for every library."""
+    found = [
+        finding(rule="r", observed=f"libx{number}.so lacks sm_61", remedy="build for 61", path="b!/lib")
+        for number in "123"
+    ]
+    page = audit_html(told(findings=(*found, finding(rule="r", observed="y", remedy="build for 61", path="c!/lib"))))
+    assert page.count("<dt>fix</dt>") == 2
+    assert all(each.observed in page for each in found)
