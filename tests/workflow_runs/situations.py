@@ -115,7 +115,10 @@ JOBS = {
     "prove is skipped": Situation(("gpu is refused", MISSING_LOAD), edit=edits.never("prove")),
     "the gate is skipped": Situation(edit=edits.never("gate")),
     "the gate is not listened to": Situation(
-        ("nothing published", "gpu is refused"), where="publish", gpu=standin.NO_BINARY, edit=edits.deaf
+        ("nothing published: it takes all lanes or none; refused: gpu",),
+        where="publish",
+        gpu=standin.NO_BINARY,
+        edit=edits.deaf,
     ),
     "a build job is cancelled": Situation(("good is refused", "not built"), edit=edits.ends_early),
     "a lane that no job was told of": Situation(
