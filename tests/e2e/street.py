@@ -47,6 +47,14 @@ class Street:
         done = self.cubingate("gate", "--format", "json")
         return {lane["id"]: lane for lane in json.loads(done.stdout)["lanes"]}
 
+    def change_one_byte(self, lane: str) -> None:
+        """Change the byte in the middle of a lane's bundle, and nothing else."""
+        (bundle,) = (self.folder / ".cubingate" / "lanes").glob(f"{lane}/*.tar.gz")
+        content = bytearray(bundle.read_bytes())
+        content[len(content) // 2] ^= 1
+        bundle.unlink()  # it may be a link to the cached download
+        bundle.write_bytes(content)
+
     def published(self) -> list[str]:
         """The names in ``dist/``."""
         dist = self.folder / "dist"
